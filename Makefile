@@ -1,0 +1,53 @@
+# Everything here needs Go and nothing else. `make` alone lists what there is.
+
+GO      ?= go
+MIN_GO  := go1.26
+LINT    := bin/golangci-lint
+LINT_AT := v2.15.0
+
+# The race detector needs a C compiler; without one the tests still run. CI insists on it.
+CC_FOUND := $(shell command -v $$($(GO) env CC 2>/dev/null) 2>/dev/null)
+RACE     := $(if $(CC_FOUND),-race)
+
+.DEFAULT_GOAL := help
+.PHONY: help build test lint run demo smoke go-ready race-ready
+
+help: ## Show this list
+	@awk -F ':.*## ' '/^[a-z-]+:.*## /{printf "  make %-8s %s\n", $$1, $$2}' Makefile
+
+build: go-ready ## Build bin/holdfast
+	@$(GO) build -trimpath -o bin/holdfast ./cmd/holdfast
+
+run: build ## Open the shop on http://127.0.0.1:8080 until Ctrl-C
+	@bin/holdfast up --logs out/logs
+
+demo: build ## Watch it die undefended and live defended: ninety-seconds, about five minutes
+	@mkdir -p out
+	@bin/holdfast loadtest run ninety-seconds --json out/ninety-seconds.json
+
+smoke: build ## The short proof: undefended against defended, 20 s of fault
+	@bin/holdfast loadtest run ninety-seconds --acts off,on --fault-seconds 20
+
+test: go-ready race-ready ## Run every test (with the race detector where there is a C compiler)
+	@$(if $(RACE),CGO_ENABLED=1,echo 'no C compiler found: testing without the race detector' >&2;) \
+		$(GO) test $(RACE) -timeout 15m ./...
+
+lint: go-ready $(LINT) ## Run the linters of .golangci.yml
+	@$(LINT) run ./...
+
+# Installed from a version, not required by go.mod: the linter and its licence stay out of the module.
+$(LINT): Makefile
+	@echo 'building golangci-lint $(LINT_AT): some minutes, once' >&2
+	@GOBIN=$(CURDIR)/bin GOFLAGS= $(GO) install github.com/golangci/golangci-lint/v2/cmd/golangci-lint@$(LINT_AT)
+	@touch $(LINT)
+
+go-ready:
+	@command -v $(GO) >/dev/null || { \
+		echo 'Go is missing. Holdfast needs $(MIN_GO) or newer and nothing else: https://go.dev/dl/' >&2; exit 1; }
+	@found=$$($(GO) env GOVERSION); \
+	[ "$$(printf '%s\n' $(MIN_GO) "$$found" | sort -V | head -n 1)" = $(MIN_GO) ] || { \
+		echo "Go is too old: found $${found:-an unknown version}, Holdfast needs $(MIN_GO) or newer: https://go.dev/dl/" >&2; exit 1; }
+
+race-ready:
+	@[ "$(CI)" != true ] || [ -n "$(RACE)" ] || { \
+		echo 'CI=true: the tests must run with the race detector, which needs a C compiler (apt-get install gcc)' >&2; exit 1; }
