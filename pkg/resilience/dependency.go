@@ -1,143 +1,145 @@
 package resilience
 
 import (
-	"context"
+	"fmt"
 	"log/slog"
+	"net"
 	"net/http"
+	"sync"
+	"sync/atomic"
 	"time"
-
-	"github.com/prometheus/client_golang/prometheus"
 )
 
-// Dependency is one destination for one purpose: its own transport, its own slots, its own retry budget.
-// It is a prometheus.Collector: registry.MustRegister(dep).
+// Dependency is one destination for one purpose: its own transport, its own slots, its own retry budget. Endpoints
+// of it share these; each has a breaker of its own. It is a prometheus.Collector: register it.
 type Dependency struct {
 	name   string
-	policy Policy
+	log    *slog.Logger
+	slots  slots
+	budget retryBudget
+	policy atomic.Pointer[policy]
+
+	mu        sync.Mutex // held by Apply, and for endpoints
+	endpoints map[string]*Endpoint
 }
 
-// Option configures what a policy does not: where a dependency logs.
+// policy is a Policy in force, with what was made from it. It never changes.
+type policy struct {
+	Policy
+	transport http.RoundTripper
+}
+
+// Option gives a dependency what its policy does not.
 type Option func(*Dependency)
 
-// WithLogger makes the dependency log each timeout to log. The default discards.
-func WithLogger(log *slog.Logger) Option { return func(*Dependency) {} }
+// WithLogger makes the dependency log its timeouts, at most one line a second for each endpoint. The line is given
+// the call's context, so that the handler can add a request id. Without it nothing is logged.
+func WithLogger(log *slog.Logger) Option { return func(d *Dependency) { d.log = log } }
 
-// New returns a dependency bounded by p. The error names every field of p that breaks a rule.
+// New returns a dependency bounded by p. Its error tells every field of p that breaks a rule, with the rule.
 func New(name string, p Policy, opts ...Option) (*Dependency, error) {
-	return &Dependency{name: name, policy: p}, nil
-}
-
-func (d *Dependency) Name() string   { return d.name }
-func (d *Dependency) Policy() Policy { return d.policy }
-
-// Apply swaps the policy while calls are in flight; a call reads its policy once.
-func (d *Dependency) Apply(p Policy) error { d.policy = p; return nil }
-
-// Settle makes the breakers ignore what happens in the next pause.
-func (d *Dependency) Settle(pause time.Duration) {}
-
-// Endpoint returns the named operation of d; the same name gives the same endpoint.
-func (d *Dependency) Endpoint(name string) *Endpoint { return &Endpoint{dep: d, name: name} }
-
-func (d *Dependency) Describe(ch chan<- *prometheus.Desc) {}
-func (d *Dependency) Collect(ch chan<- prometheus.Metric) {}
-
-// Endpoint is one operation of a dependency. A breaker belongs to it.
-type Endpoint struct {
-	dep  *Dependency
-	name string
-}
-
-func (e *Endpoint) Name() string            { return e.name }
-func (e *Endpoint) Dependency() *Dependency { return e.dep }
-
-// Client returns an HTTP client whose every request is guarded. Inside a Call of the same endpoint a request
-// joins that attempt: one slot, one outcome.
-func (e *Endpoint) Client() *http.Client { return &http.Client{} }
-
-// Fallback is the answer of a call that could not be made, made of nothing remote.
-type Fallback[T any] struct {
-	fn func(context.Context, error) (T, error)
-}
-
-// FallbackTo answers with v.
-func FallbackTo[T any](v T) Fallback[T] {
-	return Fallback[T]{func(context.Context, error) (T, error) { return v, nil }}
-}
-
-// FallbackFunc answers with what fn returns; if fn fails, the call's own error is kept.
-func FallbackFunc[T any](fn func(ctx context.Context, cause error) (T, error)) Fallback[T] {
-	return Fallback[T]{fn}
-}
-
-// Call runs fn guarded by the policy of e's dependency. At most one fallback.
-func Call[T any](ctx context.Context, e *Endpoint, fn func(context.Context) (T, error), fallback ...Fallback[T]) (T, error) {
-	v, err := fn(ctx)
-	if err != nil && len(fallback) > 0 && !e.dep.policy.NoFallback {
-		return fallback[0].fn(ctx, err)
+	d := &Dependency{name: name, log: slog.New(slog.DiscardHandler), endpoints: map[string]*Endpoint{}}
+	for _, opt := range opts {
+		opt(d)
 	}
-	return v, err
+	if err := d.Apply(p); err != nil {
+		return nil, err
+	}
+	return d, nil
 }
 
-// Expected marks an error as an answer of a healthy dependency (a 404, no rows): the caller's business, no failure.
-// HTTP responses of 400..499 except 429, seen by a joined client, need no mark.
-func Expected(err error) error { return err }
+// Name returns the name given to New.
+func (d *Dependency) Name() string { return d.name }
 
-// Outcome is how an attempt ended: exactly one of a closed list.
-type Outcome uint8
+// Policy returns the policy in force.
+func (d *Dependency) Policy() Policy { return d.policy.Load().Policy }
 
-const (
-	Success Outcome = iota
-	Failure
-	Timeout
-	Rejected
-	ShortCircuited
-	Cancelled
-	Expired
-	Panicked
-)
-
-// Outcomes lists every outcome, in the order of their values.
-var Outcomes = [...]Outcome{Success, Failure, Timeout, Rejected, ShortCircuited, Cancelled, Expired, Panicked}
-
-func (o Outcome) String() string {
-	return [...]string{"success", "failure", "timeout", "rejected", "short_circuited", "cancelled", "expired", "panicked"}[o]
+// Apply swaps the policy while calls are in flight: each call reads its policy once. Breakers start anew, closed,
+// where their rules changed. An invalid policy changes nothing.
+func (d *Dependency) Apply(p Policy) error {
+	if err := p.validate(d.name); err != nil {
+		return err
+	}
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	old := d.policy.Load()
+	now := &policy{Policy: p, transport: p.Transport}
+	if p.Transport == nil {
+		if old != nil && old.Transport == nil && old.connectTimeout() == p.connectTimeout() && old.Slots == p.Slots {
+			now.transport = old.transport
+		} else {
+			now.transport = newTransport(p)
+		}
+	}
+	d.slots.resize(p.Slots)
+	d.budget.apply(p.Retry)
+	d.policy.Store(now)
+	for _, e := range d.endpoints {
+		e.apply(old, now)
+	}
+	if t, ok := oldTransport(old); ok && old.transport != now.transport {
+		t.CloseIdleConnections()
+	}
+	return nil
 }
 
-// Error is what a guarded call returns when it did not succeed. It unwraps to the cause.
-type Error struct {
-	Dependency, Endpoint string
-	Outcome              Outcome
-	Err                  error
+// oldTransport returns the dependency's own transport under a former policy, if it had one.
+func oldTransport(old *policy) (*http.Transport, bool) {
+	if old == nil || old.Transport != nil {
+		return nil, false
+	}
+	t, ok := old.transport.(*http.Transport)
+	return t, ok
 }
 
-func (e *Error) Error() string { return e.Dependency + "/" + e.Endpoint + ": " + e.Outcome.String() }
-func (e *Error) Unwrap() error { return e.Err }
-
-// OutcomeOf tells how the call that returned err ended; nil is Success, a foreign error Failure.
-func OutcomeOf(err error) Outcome { return Success }
-
-// DependencySnapshot is what a dependency is doing now.
-type DependencySnapshot struct {
-	Name                    string
-	Slots, InUse, HighWater int
-	OldestCall              time.Duration
-	Endpoints               []EndpointSnapshot
+func newTransport(p Policy) *http.Transport {
+	idle := p.Slots
+	if idle == Unlimited {
+		idle = 100
+	}
+	return &http.Transport{
+		Proxy: http.ProxyFromEnvironment,
+		// A dial outlives the request that asked for it, so the context alone does not bound it.
+		DialContext:            (&net.Dialer{Timeout: p.connectTimeout()}).DialContext,
+		TLSHandshakeTimeout:    p.connectTimeout(),
+		MaxIdleConns:           0, // no limit but the next
+		MaxIdleConnsPerHost:    idle,
+		IdleConnTimeout:        time.Minute,
+		ExpectContinueTimeout:  time.Second,
+		MaxResponseHeaderBytes: 64 << 10,
+		ForceAttemptHTTP2:      true,
+	}
 }
 
-// EndpointSnapshot is what an endpoint has done since the start.
-type EndpointSnapshot struct {
-	Name      string
-	Breaker   string            // closed, half-open, open, none
-	OpensAt   time.Time         // when an open breaker lets probes through; zero unless open
-	Outcomes  map[string]uint64 // keyed by Outcome.String
-	Fallbacks uint64
-	Retries   uint64
-	// Durations are the cumulative bucket counts of finished attempts, keyed by upper bound in seconds.
-	Durations map[float64]uint64
+// Settle makes the breakers ignore results for a while: after a change that makes everybody reconnect at once.
+func (d *Dependency) Settle(pause time.Duration) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	for _, e := range d.endpoints {
+		e.mu.Lock()
+		if e.breaker != nil {
+			e.breaker.settled = time.Now().Add(pause)
+		}
+		e.mu.Unlock()
+	}
 }
 
-func (d *Dependency) Snapshot() DependencySnapshot { return DependencySnapshot{Name: d.name} }
+// Endpoint returns the named operation of d; the same name always gives the same endpoint. Endpoints are declared,
+// not derived from paths: each costs its metrics.
+func (d *Dependency) Endpoint(name string) *Endpoint {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	e, ok := d.endpoints[name]
+	if !ok {
+		e = newEndpoint(d, name)
+		e.apply(nil, d.policy.Load())
+		d.endpoints[name] = e
+	}
+	return e
+}
 
-// Mark resets the high-water mark to what is in use now.
-func (d *Dependency) Mark() {}
+// String returns the name and the limits in force.
+func (d *Dependency) String() string {
+	p := d.Policy()
+	return fmt.Sprintf("%s (timeout %v, slots %d)", d.name, p.Timeout, p.Slots)
+}

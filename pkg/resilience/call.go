@@ -1,0 +1,236 @@
+package resilience
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"runtime/debug"
+	"sync/atomic"
+	"time"
+)
+
+// Call runs fn guarded by the policy of e's dependency. fn gets a context that ends with the attempt; it may run
+// several times if the policy retries. The error is an *Error unless the dependency's answer was an expected one.
+//
+// A fallback, at most one, answers every outcome but success and cancelled: nobody is there to read the latter's.
+func Call[T any](ctx context.Context, e *Endpoint, fn func(context.Context) (T, error), fallback ...Fallback[T]) (T, error) {
+	p := e.dep.policy.Load()
+	e.dep.budget.earn()
+	for try := 1; ; try++ {
+		v, err := once(ctx, e, p, fn)
+		if err == nil {
+			return v, nil
+		}
+		call, ok := err.(*Error)
+		if !ok {
+			return v, err // expected
+		}
+		if e.retry(ctx, p, try, call) {
+			continue
+		}
+		if len(fallback) > 0 && !p.NoFallback && call.Outcome != Cancelled {
+			if answer, ok := fallback[0].answer(ctx, e, err); ok {
+				e.fallbacks.Add(1)
+				return answer, nil
+			}
+		}
+		return v, err
+	}
+}
+
+func once[T any](ctx context.Context, e *Endpoint, p *policy, fn func(context.Context) (T, error)) (v T, err error) {
+	a, err := e.begin(ctx, p)
+	if err != nil {
+		return v, err
+	}
+	if p.WalkAway {
+		return walkAway(a, fn)
+	}
+	v, err = protect(a, fn)
+	err = a.finish(err)
+	a.release()
+	return v, err
+}
+
+// protect turns a panic of fn into an error, and ends the attempt if fn ends its goroutine.
+func protect[T any](a *attempt, fn func(context.Context) (T, error)) (v T, err error) {
+	returned := false
+	defer func() {
+		if returned {
+			return
+		}
+		r := recover()
+		err = &panicError{value: r, stack: debug.Stack()}
+		if r == nil { // runtime.Goexit: nobody will read err
+			_ = a.finish(err)
+			a.release()
+		}
+	}()
+	v, err = fn(a)
+	returned = true
+	return v, err
+}
+
+// walkAway leaves fn behind when the attempt ends before it. Its slot stays taken until it returns, and that is
+// the bound on how many can be left behind.
+func walkAway[T any](a *attempt, fn func(context.Context) (T, error)) (T, error) {
+	type result struct {
+		v   T
+		err error
+	}
+	back := make(chan result, 1)
+	var left atomic.Bool
+	go func() {
+		var r result
+		defer func() {
+			back <- r
+			a.release()
+			if !left.CompareAndSwap(false, true) {
+				a.endpoint.abandoned.Add(-1)
+			}
+		}()
+		r.v, r.err = protect(a, fn)
+	}()
+	select {
+	case r := <-back:
+		return r.v, a.finish(r.err)
+	case <-a.Done():
+	}
+	a.endpoint.abandoned.Add(1)
+	if !left.CompareAndSwap(false, true) { // it came back after all
+		a.endpoint.abandoned.Add(-1)
+		r := <-back
+		return r.v, a.finish(r.err)
+	}
+	var none T
+	return none, a.finish(a.Err())
+}
+
+type panicError struct {
+	value any
+	stack []byte
+}
+
+func (e *panicError) Error() string { return fmt.Sprintf("panic: %v\n%s", e.value, e.stack) }
+
+// attempt is one try of a call, from its slot to its outcome. It is the context that the call's function gets.
+type attempt struct {
+	context.Context
+	cancel   context.CancelFunc
+	stop     func() bool // of what waits for the attempt's end; nil: nothing does
+	endpoint *Endpoint
+	policy   *policy
+	caller   context.Context
+	started  time.Time
+	limit    time.Duration // what the policy allows: Timeout or ProbeTimeout
+	ticket   ticket
+	freed    atomic.Bool // the slot
+
+	// Guarded by the endpoint's mutex.
+	older, newer *attempt
+	slow         bool
+	settled      bool
+
+	// What a joined client saw.
+	status     atomic.Int32
+	retryAfter atomic.Int64 // ns
+	final      atomic.Bool  // must not be repeated
+}
+
+type attemptKey struct{}
+
+func (a *attempt) Value(key any) any {
+	if key == (attemptKey{}) {
+		return a
+	}
+	return a.Context.Value(key)
+}
+
+func attemptFrom(ctx context.Context) *attempt {
+	a, _ := ctx.Value(attemptKey{}).(*attempt)
+	return a
+}
+
+// release gives the slot back, once.
+func (a *attempt) release() {
+	if a.freed.CompareAndSwap(false, true) {
+		a.endpoint.dep.slots.release()
+	}
+}
+
+// finish settles the attempt by what its function returned, and returns what the caller is told.
+func (a *attempt) finish(err error) error {
+	o := a.classify(err)
+	a.endpoint.settle(a, o)
+	if a.stop != nil {
+		a.stop()
+	}
+	a.cancel()
+	if err == nil {
+		return nil
+	}
+	if o == Success {
+		if expected, ok := err.(*expectedError); ok {
+			return expected.error
+		}
+		return err
+	}
+	return a.failure(o, err)
+}
+
+func (a *attempt) failure(o Outcome, err error) *Error {
+	return &Error{
+		Dependency: a.endpoint.dep.name, Endpoint: a.endpoint.name, Outcome: o, Err: err,
+		RetryAfter: time.Duration(a.retryAfter.Load()), final: a.final.Load(),
+	}
+}
+
+func (a *attempt) classify(err error) Outcome {
+	status := int(a.status.Load())
+	if err == nil {
+		if failedStatus(status) {
+			return Failure
+		}
+		return Success
+	}
+	if _, ok := errors.AsType[*panicError](err); ok {
+		return Panicked
+	}
+	if _, ok := errors.AsType[*expectedError](err); ok {
+		return Success
+	}
+	o := endedBy(a.caller, a)
+	if o == Failure && status >= 400 && !failedStatus(status) {
+		return Success
+	}
+	return o
+}
+
+// failedStatus tells which answers are the dependency's failures: its errors, and its want of capacity.
+func failedStatus(status int) bool {
+	return status >= 500 || status == http.StatusTooManyRequests
+}
+
+// verdict tells what an outcome means to the breaker. A deadline that the caller brought counts once the call has
+// been slow; before that it says nothing of the dependency.
+func (a *attempt) verdict(o Outcome, elapsed time.Duration) verdict {
+	var v verdict
+	if elapsed >= min(a.policy.slowAfter(), a.limit) {
+		v = slow
+	}
+	switch o {
+	case Success:
+		return v
+	case Failure, Panicked:
+		return v | failed
+	case Timeout:
+		if v == slow {
+			return slow | failed
+		}
+	}
+	return neutral
+}
+
+// overdue settles an attempt whose time is over, whatever its function does.
+func (a *attempt) overdue() { a.endpoint.settle(a, endedBy(a.caller, a)) }
