@@ -1,0 +1,69 @@
+package service
+
+import (
+	"errors"
+	"fmt"
+	"net/url"
+	"strings"
+	"sync/atomic"
+)
+
+// Addresses is one or more base URLs of a service, "http://a:1,http://b:1", of which each attempt takes the next.
+// It unmarshals from text, so kong reads it from the environment. A copy shares the turn of the original.
+type Addresses struct {
+	urls []*url.URL
+	turn *atomic.Uint32
+}
+
+// ParseAddresses reads a comma list of base URLs. The error names every one that is wrong.
+func ParseAddresses(list string) (Addresses, error) {
+	var a Addresses
+	err := a.UnmarshalText([]byte(list))
+	return a, err
+}
+
+// UnmarshalText reads a comma list of base URLs.
+func (a *Addresses) UnmarshalText(text []byte) error {
+	var urls []*url.URL
+	var errs []error
+	for part := range strings.SplitSeq(string(text), ",") {
+		part = strings.TrimSpace(part)
+		u, err := url.Parse(part)
+		switch {
+		case err != nil:
+			errs = append(errs, fmt.Errorf("address %q: %w", part, err))
+		case u.Scheme != "http" && u.Scheme != "https", u.Host == "", u.User != nil, u.RawQuery != "", u.Fragment != "":
+			errs = append(errs, fmt.Errorf("address %q: must be http://host:port or https://host:port", part))
+		default:
+			urls = append(urls, u)
+		}
+	}
+	a.urls, a.turn = urls, new(atomic.Uint32)
+	return errors.Join(errs...)
+}
+
+// String is the comma list that was parsed.
+func (a Addresses) String() string {
+	parts := make([]string, len(a.urls))
+	for i, u := range a.urls {
+		parts[i] = u.String()
+	}
+	return strings.Join(parts, ",")
+}
+
+// MarshalText is String.
+func (a Addresses) MarshalText() ([]byte, error) { return []byte(a.String()), nil }
+
+// Len is the number of addresses; 0 for the zero value.
+func (a Addresses) Len() int { return len(a.urls) }
+
+// Next returns the next base URL, round robin. The caller must not change it. It panics on the zero value.
+func (a *Addresses) Next() *url.URL {
+	return a.urls[int(a.turn.Add(1)-1)%len(a.urls)]
+}
+
+// URL joins the next base URL with a path, which may have a query: URL("/books?page=2").
+func (a *Addresses) URL(pathAndQuery string) string {
+	base := a.Next()
+	return base.Scheme + "://" + base.Host + strings.TrimSuffix(base.EscapedPath(), "/") + pathAndQuery
+}

@@ -1,0 +1,93 @@
+package service
+
+import (
+	"bytes"
+	"context"
+	"crypto/rand"
+	"encoding/json"
+	"fmt"
+	"io"
+	"net/http"
+
+	"example.com/holdfast/internal/problem"
+	"example.com/holdfast/pkg/resilience"
+)
+
+// GetJSON asks an endpoint for one JSON document: inside one guarded call of e, each attempt on the next address of
+// to. pathAndQuery starts with a slash and is escaped: "/books?page=2".
+//
+// An answer of 2xx is read whole, at most the policy's MaxBody, and decoded into T; unknown members are ignored, since
+// the consumer owns only the fields it reads. An answer of 4xx (429 apart) comes back as a *problem.Problem and is no
+// failure of the dependency; every other answer, and a body that does not decode, is one.
+func GetJSON[T any](ctx context.Context, e *resilience.Endpoint, to *Addresses, pathAndQuery string, fallback ...resilience.Fallback[T]) (T, error) {
+	return callJSON(ctx, e, to, http.MethodGet, pathAndQuery, nil, nil, fallback...)
+}
+
+// PostJSON sends body as JSON and otherwise is as GetJSON. Every attempt sends the same header and the same bytes; put
+// an Idempotency-Key into header where the endpoint's policy may retry.
+func PostJSON[T any](ctx context.Context, e *resilience.Endpoint, to *Addresses, pathAndQuery string, header http.Header, body any, fallback ...resilience.Fallback[T]) (T, error) {
+	doc, err := json.Marshal(body)
+	if err != nil {
+		var none T
+		return none, fmt.Errorf("encode request to %s: %w", e.Name(), err)
+	}
+	return callJSON(ctx, e, to, http.MethodPost, pathAndQuery, header, doc, fallback...)
+}
+
+func callJSON[T any](ctx context.Context, e *resilience.Endpoint, to *Addresses, method, pathAndQuery string, header http.Header, body []byte, fallback ...resilience.Fallback[T]) (T, error) {
+	id := RequestID(ctx)
+	if id == "" {
+		id = rand.Text() // background work: nobody's request, but its calls can be found in the callee's log
+	}
+	return resilience.Call(ctx, e, func(ctx context.Context) (T, error) {
+		var v T
+		req, err := http.NewRequestWithContext(ctx, method, to.URL(pathAndQuery), bytes.NewReader(body))
+		if err != nil {
+			return v, err
+		}
+		if header != nil {
+			req.Header = header.Clone()
+		}
+		req.Header.Set("Accept", "application/json")
+		req.Header.Set(RequestIDHeader, id)
+		if body != nil {
+			req.Header.Set("Content-Type", "application/json")
+		}
+		return exchange[T](e, req)
+	}, fallback...)
+}
+
+// exchange sends req and decodes the answer.
+func exchange[T any](e *resilience.Endpoint, req *http.Request) (v T, err error) {
+	resp, err := e.Client().Do(req)
+	if err != nil {
+		return v, err
+	}
+	defer resp.Body.Close()
+	if resp.StatusCode < 200 || resp.StatusCode > 299 {
+		p := problem.Read(resp)
+		if p.Status >= 400 && p.Status < 500 && p.Status != http.StatusTooManyRequests {
+			return v, resilience.Expected(p)
+		}
+		return v, p
+	}
+	// Read whole, then decode: rubbish after the document is seen, and the connection can be used again.
+	limit := e.Dependency().Policy().MaxBody
+	if limit <= 0 {
+		limit = defaultMaxBody
+	}
+	doc, err := io.ReadAll(io.LimitReader(resp.Body, limit+1))
+	switch {
+	case err != nil:
+		return v, fmt.Errorf("read answer: %w", err)
+	case int64(len(doc)) > limit:
+		return v, fmt.Errorf("answer is longer than %d bytes", limit)
+	}
+	if err := json.Unmarshal(doc, &v); err != nil {
+		return v, fmt.Errorf("decode answer: %w", err)
+	}
+	return v, nil
+}
+
+// defaultMaxBody is what a Policy.MaxBody of 0 means.
+const defaultMaxBody = 1 << 20

@@ -1,0 +1,88 @@
+package service
+
+import (
+	"context"
+	"fmt"
+	"net/http"
+	"sync"
+	"time"
+
+	"example.com/holdfast/pkg/resilience"
+)
+
+// askTimeout is how long a dependency may take to say that it is there, while readiness asks.
+const askTimeout = time.Second
+
+// ask is one dependency that readiness may be made to ask.
+type ask struct {
+	service string
+	to      Addresses
+}
+
+// DependsOn names a service that /readyz asks (at HealthPath, through its admission) while the defence
+// `shallow_readiness` is off: the mistake by which one slow leaf takes every caller out of the load balancer.
+func (c *Chassis) DependsOn(service string, to Addresses) {
+	c.asks = append(c.asks, ask{service, to})
+}
+
+// readyz tells whether this process wants requests. With the defences on it looks at nothing but itself.
+func (c *Chassis) readyz(w http.ResponseWriter, r *http.Request) {
+	ctx := r.Context()
+	set := c.board.Get()
+	if c.draining.Load() || !c.serving.Load() {
+		writeText(w, http.StatusServiceUnavailable, "not ready: stopping")
+		return
+	}
+	if !set.IsolatedProbes {
+		// As a probe on the public port: it waits in line with everybody, until the prober gives up.
+		release, err := c.board.Admission().Acquire(ctx, resilience.Default)
+		if err != nil {
+			writeText(w, http.StatusServiceUnavailable, "not ready: no worker")
+			return
+		}
+		defer release()
+	}
+	if !set.ShallowReadiness {
+		if err := c.askAll(ctx); err != nil {
+			writeText(w, http.StatusServiceUnavailable, "not ready: "+err.Error())
+			return
+		}
+	}
+	writeText(w, http.StatusOK, "ready")
+}
+
+// askAll asks every dependency at once and returns the first that does not say yes.
+func (c *Chassis) askAll(ctx context.Context) error {
+	ctx, cancel := context.WithTimeout(ctx, askTimeout)
+	defer cancel()
+	// A transport of its own, a connection each time: a probe must not be served by a connection from better days.
+	client := &http.Client{Transport: &http.Transport{DisableKeepAlives: true}}
+	errs := make([]error, len(c.asks))
+	var wg sync.WaitGroup
+	for i, a := range c.asks {
+		wg.Go(func() { errs[i] = a.ask(ctx, client) })
+	}
+	wg.Wait()
+	for _, err := range errs {
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (a ask) ask(ctx context.Context, client *http.Client) error {
+	req, err := http.NewRequestWithContext(ctx, http.MethodGet, a.to.URL(HealthPath), nil)
+	if err != nil {
+		return err
+	}
+	resp, err := client.Do(req)
+	if err != nil {
+		return fmt.Errorf("%s does not answer", a.service)
+	}
+	defer resp.Body.Close()
+	if resp.StatusCode != http.StatusOK {
+		return fmt.Errorf("%s answers %d", a.service, resp.StatusCode)
+	}
+	return nil
+}
