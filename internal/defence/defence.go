@@ -1,12 +1,12 @@
-// Package defence turns switches into policies. It is the only place that knows both.
+// Package defence turns switches into policies. It is the only place that knows both: services declare their edges
+// as if every defence were on, and pkg/resilience knows nothing of switches.
 package defence
 
 import (
-	"log/slog"
-	"net/http"
-	"time"
-
-	"example.com/holdfast/pkg/resilience"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
 )
 
 // Set says which of the nine defences are on.
@@ -22,66 +22,117 @@ type Set struct {
 	ShallowReadiness bool `json:"shallow_readiness"`
 }
 
-// All has every defence on, None every one off but shallow readiness: asking dependencies is a mistake of its own.
+// All has every defence on. None has every one off but shallow readiness: readiness that asks dependencies is a
+// mistake of its own.
 var (
-	All  = Set{true, true, true, true, true, true, true, true, true}
+	All = Set{
+		Timeouts: true, Deadlines: true, Bulkheads: true, Breakers: true, Fallbacks: true, RetryBudget: true,
+		Shedding: true, IsolatedProbes: true, ShallowReadiness: true,
+	}
 	None = Set{ShallowReadiness: true}
 )
 
-// Parse reads "all", "none", "all,-bulkheads", "none,+fallbacks", "bulkheads=off" and lists of such. Without a
-// preset in front the rest changes current.
-func Parse(expr string, current Set) (Set, error) { return All, nil }
-
-// Edge declares one dependency of one service: the line of the table that `holdfast budgets` prints.
-type Edge struct {
-	Dependency string   // its name, in metrics and logs: checkout-order
-	To         string   // the service it calls: checkout
-	Endpoints  []string // the operations it may be asked for
-	Policy     resilience.Policy
-	Background bool   // nobody waits for it
-	Fallback   string // what happens when it cannot answer, in words
-	Why        string // where the numbers come from, in words
+// Names lists the defences in the order in which they are told.
+var Names = []string{
+	"timeouts", "deadlines", "bulkheads", "breakers", "fallbacks", "retry_budget", "shedding", "isolated_probes",
+	"shallow_readiness",
 }
 
-// Route declares what one of a service's routes may spend. Each step's edges run in parallel, the steps in sequence.
-type Route struct {
-	Name   string // GET /books/{id}
-	Budget time.Duration
-	Steps  [][]Edge
+// On reports whether the named defence is on; false for a name that is none.
+func (s Set) On(name string) bool {
+	p := s.field(name)
+	return p != nil && *p
 }
 
-// Environment is what is no defence: the size of things, and the shape of the naive client.
-type Environment struct {
-	Workers          int // 0: unlimited, as plain Go
-	SharedClientPool int // connections in all of the shared client when bulkheads are off; 0: no limit
-	SharedClientIdle int // idle connections a host it keeps
-	NaiveAttempts    [2]int
-	TrustHeaders     bool // false at the edge, which faces strangers
+func (s *Set) field(name string) *bool {
+	switch name {
+	case "timeouts":
+		return &s.Timeouts
+	case "deadlines":
+		return &s.Deadlines
+	case "bulkheads":
+		return &s.Bulkheads
+	case "breakers":
+		return &s.Breakers
+	case "fallbacks":
+		return &s.Fallbacks
+	case "retry_budget":
+		return &s.RetryBudget
+	case "shedding":
+		return &s.Shedding
+	case "isolated_probes":
+		return &s.IsolatedProbes
+	case "shallow_readiness":
+		return &s.ShallowReadiness
+	}
+	return nil
 }
 
-// Switchboard holds the switches of one service and everything that they switch.
-type Switchboard struct{}
-
-func New(initial Set, env Environment, log *slog.Logger) (*Switchboard, error) {
-	return &Switchboard{}, nil
+// String returns the shortest expression that Parse turns into s: all, none, or one of them with its exceptions.
+func (s Set) String() string {
+	fromAll, fromNone := s.differences("all", All), s.differences("none", None)
+	if len(fromAll) <= len(fromNone) {
+		return strings.Join(fromAll, ",")
+	}
+	return strings.Join(fromNone, ",")
 }
 
-// Open declares and opens the dependency of an edge.
-func (s *Switchboard) Open(e Edge) (*resilience.Dependency, error) {
-	return resilience.New(e.Dependency, e.Policy)
+func (s Set) differences(preset string, from Set) []string {
+	words := []string{preset}
+	for _, name := range Names {
+		switch {
+		case s.On(name) && !from.On(name):
+			words = append(words, "+"+name)
+		case !s.On(name) && from.On(name):
+			words = append(words, "-"+name)
+		}
+	}
+	return words
 }
 
-func (s *Switchboard) Dependencies() []*resilience.Dependency { return nil }
-func (s *Switchboard) Edges() []Edge                          { return nil }
-func (s *Switchboard) Admission() *resilience.Admission       { return nil }
-func (s *Switchboard) Deadline() *resilience.Deadline         { return nil }
+// Parse reads a list of words, separated by commas: "all" or "none", which only the first may be, then "+x" or "x=on",
+// "-x" or "x=off". Without a preset in front the rest changes current.
+func Parse(expr string, current Set) (Set, error) {
+	set := current
+	var errs []error
+	for i, word := range strings.Split(expr, ",") {
+		word = strings.TrimSpace(word)
+		switch {
+		case i == 0 && word == "all":
+			set = All
+		case i == 0 && word == "none":
+			set = None
+		default:
+			name, on, err := parseSwitch(word)
+			if err != nil {
+				errs = append(errs, err)
+			} else {
+				*set.field(name) = on
+			}
+		}
+	}
+	if len(errs) > 0 {
+		return current, errors.Join(errs...)
+	}
+	return set, nil
+}
 
-// Get returns the switches in force, Set changes them: policies at once, and requests that began without
-// timeouts or deadlines end when these are switched on.
-func (s *Switchboard) Get() Set         { return All }
-func (s *Switchboard) Set(to Set) error { return nil }
-
-// Within bounds a route: deadline (or the detached context of ordinary code), then a worker.
-func (s *Switchboard) Within(budget time.Duration) func(http.Handler) http.Handler {
-	return func(next http.Handler) http.Handler { return next }
+func parseSwitch(word string) (name string, on bool, err error) {
+	value := ""
+	switch {
+	case strings.HasPrefix(word, "+"):
+		name, on = word[1:], true
+	case strings.HasPrefix(word, "-"):
+		name = word[1:]
+	default:
+		name, value, _ = strings.Cut(word, "=")
+		on = value == "on"
+		if value != "on" && value != "off" {
+			return "", false, fmt.Errorf("defences: %q is not understood: write all or none first, then +x, -x, x=on or x=off", word)
+		}
+	}
+	if !slices.Contains(Names, name) {
+		return "", false, fmt.Errorf("defences: there is no defence %q: use one of %s", name, strings.Join(Names, ", "))
+	}
+	return name, on, nil
 }

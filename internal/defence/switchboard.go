@@ -1,0 +1,243 @@
+package defence
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net/http"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"example.com/holdfast/pkg/resilience"
+)
+
+// Environment is what is no defence: the size of things, and the shape of ordinary code's client.
+type Environment struct {
+	Workers          int    // 0: unlimited, as plain Go
+	SharedClientPool int    // calls in all through the shared client when bulkheads are off; 0: no limit
+	SharedClientIdle int    // idle connections a host that it keeps
+	NaiveAttempts    [2]int // of the page and of the client library, one loop in the other, when retry_budget is off
+	TrustHeaders     bool   // false at the edge, which faces strangers
+}
+
+// What shedding does with those for whom no worker is free: a line as long as there are workers, in which nobody
+// waits longer than a page can spare.
+const (
+	queueMaxWait    = 100 * time.Millisecond
+	queueTargetWait = 10 * time.Millisecond
+)
+
+// settleAfter is how long breakers look away after calls have been bounded anew: everyone reconnects at once.
+const settleAfter = 2 * time.Second
+
+// Switchboard holds the switches of one service, and everything that they switch.
+type Switchboard struct {
+	env       Environment
+	log       *slog.Logger
+	admission *resilience.Admission
+	deadline  *resilience.Deadline
+	on        atomic.Pointer[era]
+
+	mu    sync.Mutex // held by Set and Open
+	edges []Edge
+	deps  []*resilience.Dependency
+	// One shared transport for each way of dialling, made when first needed and kept: a client that is rebuilt
+	// with each switch would leave its connections behind.
+	shared map[time.Duration]http.RoundTripper
+}
+
+// era is a while in which the switches stood as they do. Requests that began without bounds end with it when the
+// next one has them.
+type era struct {
+	Set
+	ended context.Context
+	end   context.CancelFunc
+}
+
+func newEra(set Set) *era {
+	// Not of any request: it ends those that have no other end.
+	ctx, cancel := context.WithCancel(context.Background())
+	return &era{Set: set, ended: ctx, end: cancel}
+}
+
+// New returns a switchboard with the switches as given.
+func New(initial Set, env Environment, log *slog.Logger) (*Switchboard, error) {
+	s := &Switchboard{
+		env:      env,
+		log:      log,
+		deadline: &resilience.Deadline{Trust: env.TrustHeaders},
+		shared:   map[time.Duration]http.RoundTripper{},
+	}
+	var err error
+	if s.admission, err = resilience.NewAdmission(s.admissionPolicy(initial)); err != nil {
+		return nil, err
+	}
+	s.on.Store(newEra(initial))
+	return s, nil
+}
+
+// Open declares an edge and returns its dependency, bounded as the switches say.
+func (s *Switchboard) Open(e Edge) (*resilience.Dependency, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	// Declared as if every defence were on: a policy that is wrong only then must not wait for the switch.
+	if _, err := resilience.New(e.Dependency, e.Policy); err != nil {
+		return nil, err
+	}
+	for _, other := range s.edges {
+		if other.Dependency == e.Dependency {
+			return nil, fmt.Errorf("dependency %q is declared twice", e.Dependency)
+		}
+	}
+	dep, err := resilience.New(e.Dependency, s.policy(e, s.Get()), resilience.WithLogger(s.log))
+	if err != nil {
+		return nil, err
+	}
+	for _, name := range e.Endpoints {
+		dep.Endpoint(name)
+	}
+	s.edges, s.deps = append(s.edges, e), append(s.deps, dep)
+	return dep, nil
+}
+
+// Edges returns the declared edges, in the order in which they were opened.
+func (s *Switchboard) Edges() []Edge {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return append([]Edge(nil), s.edges...)
+}
+
+// Dependencies returns the opened dependencies, in the same order.
+func (s *Switchboard) Dependencies() []*resilience.Dependency {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return append([]*resilience.Dependency(nil), s.deps...)
+}
+
+// Admission returns what hands out the service's workers.
+func (s *Switchboard) Admission() *resilience.Admission { return s.admission }
+
+// Deadline returns what reads the travelling headers.
+func (s *Switchboard) Deadline() *resilience.Deadline { return s.deadline }
+
+// Get returns the switches in force.
+func (s *Switchboard) Get() Set { return s.on.Load().Set }
+
+// Set changes the switches: policies and admission at once. Switching timeouts or deadlines on also ends the requests
+// that began without them, in work or in line, as a restart would.
+func (s *Switchboard) Set(to Set) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	was := s.on.Load()
+	if was.Set == to {
+		return nil
+	}
+	errs := []error{s.admission.Apply(s.admissionPolicy(to))}
+	for i, dep := range s.deps {
+		errs = append(errs, dep.Apply(s.policy(s.edges[i], to)))
+	}
+	s.on.Store(newEra(to))
+	if to.Timeouts && !was.Timeouts || to.Deadlines && !was.Deadlines {
+		for _, dep := range s.deps {
+			dep.Settle(settleAfter)
+		}
+		was.end()
+	} else {
+		// Requests of the former era are still there, and must end with a later one.
+		context.AfterFunc(s.on.Load().ended, was.end)
+	}
+	s.log.Info("defences switched", "from", was.Set.String(), "to", to.String())
+	return errors.Join(errs...)
+}
+
+// Within bounds a route: its deadline, or the detached context of ordinary code, and then a worker.
+func (s *Switchboard) Within(budget time.Duration) func(http.Handler) http.Handler {
+	return func(next http.Handler) http.Handler {
+		return s.deadline.Within(budget)(s.detach(s.admission.Middleware(next)))
+	}
+}
+
+// detach gives a request the context that it has without deadlines: one that neither its deadline nor its caller's
+// departure ends. A request that begins unbounded ends when bounds are switched on.
+func (s *Switchboard) detach(next http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		on := s.on.Load()
+		if on.Deadlines && on.Timeouts {
+			next.ServeHTTP(w, r)
+			return
+		}
+		ctx := r.Context()
+		if !on.Deadlines {
+			ctx = context.WithoutCancel(ctx)
+		}
+		ctx, cancel := context.WithCancel(ctx)
+		defer cancel()
+		defer context.AfterFunc(on.ended, cancel)()
+		next.ServeHTTP(w, r.WithContext(ctx))
+	})
+}
+
+func (s *Switchboard) admissionPolicy(on Set) resilience.AdmissionPolicy {
+	p := resilience.AdmissionPolicy{Workers: s.env.Workers, Queue: resilience.Unlimited, MaxWait: resilience.Unbounded}
+	if p.Workers == 0 {
+		p.Workers = resilience.Unlimited
+	}
+	if on.Shedding {
+		p.Queue, p.MaxWait, p.TargetWait = p.Workers, queueMaxWait, queueTargetWait
+	}
+	return p
+}
+
+// policy is what becomes of an edge's policy when defences are off: what ordinary code does.
+func (s *Switchboard) policy(e Edge, on Set) resilience.Policy {
+	p := e.Policy
+	if !on.Timeouts {
+		if p.SlowAfter == 0 {
+			p.SlowAfter = p.Timeout
+		}
+		if p.ProbeTimeout == 0 {
+			p.ProbeTimeout = p.Timeout
+		}
+		p.Timeout, p.ConnectTimeout = resilience.Unbounded, naiveConnectTimeout
+	}
+	if !on.Bulkheads {
+		p.Slots, p.SlotWait = resilience.Unlimited, 0
+		p.Transport = s.sharedBy(on)
+	}
+	if !on.Breakers {
+		p.Breaker = resilience.Breaker{}
+	}
+	if !on.RetryBudget {
+		p.Retry = s.naiveRetry(e)
+	}
+	p.NoFallback = !on.Fallbacks
+	return p
+}
+
+func (s *Switchboard) sharedBy(on Set) http.RoundTripper {
+	connect := naiveConnectTimeout
+	if on.Timeouts {
+		connect = sharedConnectTimeout
+	}
+	t, ok := s.shared[connect]
+	if !ok {
+		t = sharedTransport(s.env.SharedClientIdle, s.env.SharedClientPool, connect)
+		s.shared[connect] = t
+	}
+	return t
+}
+
+// sharedConnectTimeout is the one connect timeout that a shared client can have: the longest of the edges'.
+const sharedConnectTimeout = 100 * time.Millisecond
+
+// naiveRetry is two loops, one in the other, that repeat whatever fails and know nothing of each other: what they come
+// to is one loop of the product.
+func (s *Switchboard) naiveRetry(e Edge) resilience.Retry {
+	attempts := max(1, s.env.NaiveAttempts[0]) * max(1, s.env.NaiveAttempts[1])
+	if !e.Leaf || attempts == 1 {
+		return resilience.Retry{}
+	}
+	return resilience.Retry{Attempts: attempts, Budget: resilience.Unbudgeted}
+}
