@@ -3,6 +3,7 @@ package defence
 import (
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	"example.com/holdfast/pkg/resilience"
@@ -36,23 +37,31 @@ func (e Edge) worst() time.Duration {
 	return time.Duration(attempts)*e.Policy.Timeout + time.Duration(attempts-1)*pause
 }
 
-// Check reports by how much the calls of a route exceed its budget less the reserve of each step.
-func (r Route) Check() error {
-	var sum, reserve time.Duration
+// Worst is the longest that the route's calls take: in each step the longest one, the steps added up.
+func (r Route) Worst() time.Duration {
+	var sum time.Duration
 	for _, step := range r.Steps {
 		var longest time.Duration
 		for _, e := range step {
-			if e.Policy.Timeout == resilience.Unbounded {
-				return fmt.Errorf("route %s: the call to %s is unbounded", r.Name, e.Dependency)
-			}
 			longest = max(longest, e.worst())
-			reserve = max(reserve, e.Policy.Reserve)
 		}
 		sum += longest
 	}
-	if sum > r.Budget-reserve {
+	return sum
+}
+
+// Check reports a route whose calls do not fit its budget less the reserve.
+func (r Route) Check() error {
+	var reserve time.Duration
+	for _, e := range slices.Concat(r.Steps...) {
+		if e.Policy.Timeout == resilience.Unbounded {
+			return fmt.Errorf("route %s: the call to %s is unbounded", r.Name, e.Dependency)
+		}
+		reserve = max(reserve, e.Policy.Reserve)
+	}
+	if worst := r.Worst(); worst > r.Budget-reserve {
 		return fmt.Errorf("route %s: its calls may take %v, its budget is %v less a reserve of %v: "+
-			"shorten a timeout, take an attempt away, or take the call off this path", r.Name, sum, r.Budget, reserve)
+			"shorten a timeout, take an attempt away, or take the call off this path", r.Name, worst, r.Budget, reserve)
 	}
 	return nil
 }
