@@ -1,0 +1,264 @@
+package checkout
+
+// The service: its routes, and the steps of an order.
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"net/http"
+	"time"
+
+	"github.com/bojanz/currency"
+	"github.com/go-chi/chi/v5"
+
+	"example.com/holdfast/internal/defence"
+	"example.com/holdfast/internal/problem"
+	"example.com/holdfast/internal/seed"
+	"example.com/holdfast/internal/service"
+)
+
+// Config is what the environment tells the service.
+type Config struct {
+	service.Config `embed:""`
+
+	CatalogueURL *service.Addresses `name:"catalogue-url" env:"CATALOGUE_URL" default:"http://127.0.0.1:8081" help:"Base URLs of the catalogue, separated by commas."`
+	CurrencyURL  *service.Addresses `name:"currency-url" env:"CURRENCY_URL" default:"http://127.0.0.1:8084" help:"Base URLs of the currency service, separated by commas."`
+}
+
+const (
+	// claimLease is how long a key stays claimed by a try that has vanished: well above the route's budget, so that
+	// no try that is still alive loses its claim.
+	claimLease = 10 * time.Second
+	// releaseTimeout bounds the freeing of a key, which goes on when the request is over.
+	releaseTimeout = 250 * time.Millisecond
+)
+
+// Service answers for stock and orders.
+type Service struct {
+	http.Handler
+	chassis *service.Chassis
+	store   Store
+	market  market
+}
+
+// New returns the service with the shop's first stock and a store in memory. It opens the dependencies and binds no
+// port.
+func New(cfg Config, c *service.Chassis) (*Service, error) {
+	books := seed.Books()
+	stock := make(map[string]int, len(books))
+	for _, b := range books {
+		stock[b.ID] = b.Stock
+	}
+	store, err := NewMemory(stock, MaxOrders)
+	if err != nil {
+		return nil, err
+	}
+	return newService(cfg, c, store)
+}
+
+func newService(cfg Config, c *service.Chassis, store Store) (*Service, error) {
+	var errs []error
+	if cfg.CatalogueURL.Len() == 0 {
+		errs = append(errs, errors.New("CATALOGUE_URL is empty"))
+	}
+	if cfg.CurrencyURL.Len() == 0 {
+		errs = append(errs, errors.New("CURRENCY_URL is empty"))
+	}
+	prices, err := c.Open(Prices)
+	errs = append(errs, err)
+	rates, err := c.Open(Rates)
+	errs = append(errs, err)
+	if err := errors.Join(errs...); err != nil {
+		return nil, err
+	}
+	s := &Service{
+		chassis: c,
+		store:   store,
+		market: &remoteMarket{
+			pricesEndpoint: prices.Endpoint(Prices.Endpoints[0]),
+			ratesEndpoint:  rates.Endpoint(Rates.Endpoints[0]),
+			catalogue:      cfg.CatalogueURL,
+			currency:       cfg.CurrencyURL,
+		},
+	}
+	s.Handler = s.routes()
+	return s, nil
+}
+
+func (s *Service) routes() http.Handler {
+	r := chi.NewRouter()
+	r.With(s.within(placeRoute)).Post("/orders", s.handlePlace)
+	r.With(s.within(orderRoute)).Get("/orders/{id}", s.handleOrder)
+	r.With(s.within(stockRoute)).Get("/stock", s.handleStock)
+	r.NotFound(func(w http.ResponseWriter, r *http.Request) {
+		problem.Write(w, r, problem.New(problem.NotFound, "There is nothing at this path."))
+	})
+	r.MethodNotAllowed(func(w http.ResponseWriter, r *http.Request) {
+		problem.Write(w, r, problem.New(problem.MethodNotAllowed, "This path does not take "+r.Method+"."))
+	})
+	return r
+}
+
+// within bounds a route by its budget and a worker, and then has it do its OWN_WORK.
+func (s *Service) within(route defence.Route) func(http.Handler) http.Handler {
+	return func(next http.Handler) http.Handler {
+		return s.chassis.Within(route.Budget)(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			if err := s.chassis.OwnWork(r.Context()); err != nil {
+				problem.Write(w, r, err)
+				return
+			}
+			next.ServeHTTP(w, r)
+		}))
+	}
+}
+
+func (s *Service) handlePlace(w http.ResponseWriter, r *http.Request) {
+	key, err := readKey(r.Header)
+	if err != nil {
+		problem.Write(w, r, err)
+		return
+	}
+	req, err := readRequest(w, r)
+	if err != nil {
+		problem.Write(w, r, err)
+		return
+	}
+	order, replayed, err := s.place(r.Context(), key, req)
+	if err != nil {
+		problem.Write(w, r, refusal(err))
+		return
+	}
+	w.Header().Set("Location", "/orders/"+order.ID)
+	if replayed {
+		w.Header().Set("Idempotent-Replay", "true")
+	}
+	writeJSON(w, r, http.StatusCreated, orderJSONOf(order))
+}
+
+// place places an order at most once per key. replayed says that it was placed before, and this is its stored answer.
+//
+// Nothing optional happens after the store has taken the order: whoever was charged is told so.
+func (s *Service) place(ctx context.Context, key string, req Request) (_ Order, replayed bool, _ error) {
+	claim, stored, err := s.store.Claim(ctx, key, req.Fingerprint(), claimLease)
+	if err != nil {
+		return Order{}, false, err
+	}
+	if stored != nil {
+		return *stored, true, nil
+	}
+	placed := false
+	// Deferred, so that every way out frees the key of an order that was not placed: an error, a person who left, a
+	// panic. It runs before the answer is written, so whoever reads a refusal can use the key again.
+	defer func() {
+		if !placed {
+			s.release(ctx, claim)
+		}
+	}()
+
+	q, err := s.quote(ctx, req)
+	if err != nil {
+		return Order{}, false, err
+	}
+	if !q.total.Equal(req.Expected) { // of another currency: not equal
+		return Order{}, false, changed(q)
+	}
+	order := Order{
+		ID:        newOrderID(),
+		CreatedAt: time.Now().UTC().Truncate(time.Millisecond),
+		Lines:     q.lines,
+		Total:     q.total,
+	}
+	if err := s.store.Place(ctx, claim, order); err != nil {
+		return Order{}, false, err
+	}
+	placed = true
+	return order, false, nil
+}
+
+// release frees the key of a try that failed. It is detached from the request, which may be over: that is when keys
+// must be freed.
+func (s *Service) release(ctx context.Context, claim Claim) {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), releaseTimeout)
+	defer cancel()
+	if err := s.store.Release(ctx, claim); err != nil {
+		s.chassis.Log().ErrorContext(ctx, "key not freed, it lapses by itself", "error", err, "lease", claimLease)
+	}
+}
+
+func (s *Service) handleOrder(w http.ResponseWriter, r *http.Request) {
+	id := chi.URLParam(r, "id")
+	if !plainOrderID.MatchString(id) {
+		problem.Write(w, r, refusal(ErrNotFound))
+		return
+	}
+	order, err := s.store.Order(r.Context(), id)
+	if err != nil {
+		problem.Write(w, r, refusal(err))
+		return
+	}
+	writeJSON(w, r, http.StatusOK, orderJSONOf(order))
+}
+
+func (s *Service) handleStock(w http.ResponseWriter, r *http.Request) {
+	stock, err := s.store.Stock(r.Context())
+	if err != nil {
+		problem.Write(w, r, err)
+		return
+	}
+	writeJSON(w, r, http.StatusOK, struct {
+		Stock map[string]int `json:"stock"`
+	}{stock})
+}
+
+// orderJSON is an order as the API tells it.
+type orderJSON struct {
+	ID        string          `json:"id"`
+	Status    string          `json:"status"`
+	CreatedAt time.Time       `json:"created_at"`
+	Items     []lineJSON      `json:"items"`
+	Total     currency.Amount `json:"total"`
+	Currency  string          `json:"currency"`
+}
+
+// quoteJSON is what an order would be.
+type quoteJSON struct {
+	Items    []lineJSON      `json:"items"`
+	Total    currency.Amount `json:"total"`
+	Currency string          `json:"currency"`
+}
+
+type lineJSON struct {
+	Book      string          `json:"book"`
+	Quantity  int             `json:"quantity"`
+	UnitPrice currency.Amount `json:"unit_price"`
+	LineTotal currency.Amount `json:"line_total"`
+}
+
+func orderJSONOf(o Order) orderJSON {
+	return orderJSON{
+		ID: o.ID, Status: "accepted", CreatedAt: o.CreatedAt,
+		Items: linesJSON(o.Lines), Total: o.Total, Currency: o.Total.CurrencyCode(),
+	}
+}
+
+func linesJSON(lines []Line) []lineJSON {
+	out := make([]lineJSON, len(lines))
+	for i, l := range lines {
+		out[i] = lineJSON{Book: l.Book, Quantity: l.Quantity, UnitPrice: l.UnitPrice, LineTotal: l.Total}
+	}
+	return out
+}
+
+// writeJSON answers with v. The answers of this service are about this moment or for one person: nobody keeps them.
+func writeJSON(w http.ResponseWriter, r *http.Request, status int, v any) {
+	body, err := json.Marshal(v)
+	if err != nil {
+		problem.Write(w, r, err)
+		return
+	}
+	w.Header().Set("Content-Type", "application/json")
+	w.Header().Set("Cache-Control", "no-store")
+	w.WriteHeader(status)
+	_, _ = w.Write(body) // the person left: the order stands, and its key answers
+}
