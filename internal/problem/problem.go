@@ -150,16 +150,20 @@ func Write(w http.ResponseWriter, r *http.Request, err error) {
 // From returns the problem that Write would write for err.
 func From(err error) *Problem {
 	p, isProblem := errors.AsType[*Problem](err)
-	_, isCall := errors.AsType[*resilience.Error](err)
+	call, isCall := errors.AsType[*resilience.Error](err)
 	switch {
 	case isProblem && (p.Status < 500 || !isCall):
 		return p
-	case isCall, errors.Is(err, context.DeadlineExceeded), errors.Is(err, context.Canceled):
-		return New(Unavailable, "A part of the shop that this needs does not answer. Try again in a moment.").After(time.Second)
+	case isCall:
+		return New(Unavailable, doesNotAnswer).After(max(call.RetryAfter, time.Second))
+	case errors.Is(err, context.DeadlineExceeded), errors.Is(err, context.Canceled):
+		return New(Unavailable, doesNotAnswer).After(time.Second)
 	default:
 		return New(Internal, "Something broke on our side. It has been noted.")
 	}
 }
+
+const doesNotAnswer = "A part of the shop that this needs does not answer. Try again in a moment."
 
 type observerKey struct{}
 

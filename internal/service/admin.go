@@ -16,6 +16,10 @@ import (
 	"example.com/holdfast/internal/problem"
 )
 
+// adminWriteTimeout is how long an admin answer may take: a profile its seconds, and a probe that waits in line its
+// prober's patience.
+const adminWriteTimeout = 10 * time.Minute
+
 // maxAdminBody is the most an admin request may say.
 const maxAdminBody = 4 << 10
 
@@ -45,7 +49,7 @@ func (c *Chassis) admin() http.Handler {
 	protection.SetDenyHandler(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		problem.Write(w, r, problem.New(problem.Forbidden, "The admin API takes no orders from pages of another origin."))
 	}))
-	return protection.Handler(mux)
+	return c.receive(protection.Handler(mux))
 }
 
 // mark resets the high-water marks and the instant of saturation.

@@ -54,13 +54,14 @@ type Chassis struct {
 	registry *prometheus.Registry
 	window   *window
 
-	work []work
-	asks []ask
+	work   []work
+	asks   []ask
+	routes []defence.Route
 
-	ready                  chan struct{}
-	publicAddr, adminAddr  string
-	ran, serving, draining atomic.Bool
-	requests               sync.WaitGroup // public requests in progress, those whose connection is gone included
+	ready                 chan struct{}
+	publicAddr, adminAddr string
+	ran, draining         atomic.Bool
+	requests              atomic.Int64 // public requests in progress, those whose connection is gone included
 }
 
 type work struct {
@@ -72,9 +73,7 @@ type work struct {
 type Option func(*options)
 
 type options struct {
-	announce  io.Writer
-	logs      io.Writer
-	strangers bool
+	announce, logs io.Writer
 }
 
 // AnnounceTo writes the line that tells the addresses to w. The default is standard output.
@@ -82,9 +81,6 @@ func AnnounceTo(w io.Writer) Option { return func(o *options) { o.announce = w }
 
 // LogTo writes the log to w. The default is standard error.
 func LogTo(w io.Writer) Option { return func(o *options) { o.logs = w } }
-
-// FacingStrangers drops the deadline and criticality headers of incoming requests: the edge of the shop sets its own.
-func FacingStrangers() Option { return func(o *options) { o.strangers = true } }
 
 // New returns the chassis of the named service. It validates all of cfg, and binds no port.
 func New(name string, cfg Config, opts ...Option) (*Chassis, error) {
@@ -96,7 +92,6 @@ func New(name string, cfg Config, opts ...Option) (*Chassis, error) {
 	if err != nil {
 		return nil, fmt.Errorf("configuration of %s:\n%w", name, err)
 	}
-	s.env.TrustHeaders = !o.strangers
 	log := slog.New(idHandler{slog.NewJSONHandler(o.logs, &slog.HandlerOptions{Level: s.level})}).With("service", name)
 	board, err := defence.New(s.defences, s.env, log)
 	if err != nil {
@@ -107,9 +102,7 @@ func New(name string, cfg Config, opts ...Option) (*Chassis, error) {
 		board: board, faults: fault.New(log), registry: prometheus.NewRegistry(), window: newWindow(),
 		ready: make(chan struct{}),
 	}
-	if a := board.Admission(); a != nil {
-		a.Refuse = refuse
-	}
+	board.Admission().Refuse = refuse
 	for _, col := range []prometheus.Collector{
 		collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}),
 		board.Admission(), board.Deadline(),
@@ -139,6 +132,13 @@ func (c *Chassis) Open(e defence.Edge) (*resilience.Dependency, error) {
 	}
 	return dep, nil
 }
+
+// Routes declares what the service's routes may take. Run refuses to start when their calls do not fit their budgets.
+func (c *Chassis) Routes(routes ...defence.Route) { c.routes = append(c.routes, routes...) }
+
+// FaceStrangers makes the service drop the deadline and criticality of incoming requests, as the edge of the shop
+// must: it sets its own. Call it before Run.
+func (c *Chassis) FaceStrangers() { c.board.Deadline().Trust = false }
 
 // Go hands background work to the chassis: fn runs while Run runs, its context ends when the service stops, and Run
 // waits for it. Work that fails now and then handles that itself: an error returned before the context ends stops
@@ -192,7 +192,7 @@ func (c *Chassis) Run(ctx context.Context, h http.Handler) error {
 	if c.ran.Swap(true) {
 		return errors.New("service: Run called twice")
 	}
-	if err := c.checkLedger(); err != nil {
+	if err := errors.Join(defence.CheckRoutes(c.routes), c.checkLedger()); err != nil {
 		return err
 	}
 	var lc net.ListenConfig
@@ -217,9 +217,9 @@ func (c *Chassis) Run(ctx context.Context, h http.Handler) error {
 	publicServer := c.server(requestCtx, c.public(h))
 	c.faults.Guard(publicServer)
 	adminServer := c.server(requestCtx, c.admin())
-	adminServer.ReadTimeout, adminServer.WriteTimeout = 0, 0 // a profile takes as long as it is asked for; loopback only
+	adminServer.WriteTimeout = adminWriteTimeout
 
-	failed := make(chan error, len(c.work)+3)
+	failed := make(chan error, len(c.work)+4)
 	var servers, background sync.WaitGroup
 	serve := func(name string, s *http.Server, l net.Listener) {
 		servers.Go(func() {
@@ -241,7 +241,6 @@ func (c *Chassis) Run(ctx context.Context, h http.Handler) error {
 			}
 		})
 	}
-	c.serving.Store(true)
 	close(c.ready)
 	c.tellAddresses()
 
@@ -294,31 +293,43 @@ func (c *Chassis) tellAddresses() {
 	c.log.Info("listening", "public", c.publicAddr, "admin", c.adminAddr)
 }
 
-// drain stops the public server: no new connections, what is in progress finishes or is ended at DRAIN_TIMEOUT.
+// drain stops the public server: no new connections, what is in progress finishes, or is ended at DRAIN_TIMEOUT.
 func (c *Chassis) drain(s *http.Server, endRequests context.CancelFunc) error {
 	c.draining.Store(true)
-	time.Sleep(c.settings.DrainDelay) // bounded; what routes to us needs this long to see that we are not ready
+	time.Sleep(c.settings.DrainDelay) // what routes to us needs this long to see that we are not ready
 	c.faults.Clear("")
-	ctx, cancel := context.WithTimeout(context.Background(), c.settings.DrainTimeout) // the service's own end has no caller
+	// The end of the service has no caller, so nothing but its own time bounds it.
+	ctx, cancel := context.WithTimeout(context.Background(), c.settings.DrainTimeout)
 	defer cancel()
-	if err := s.Shutdown(ctx); err == nil {
+	if err := s.Shutdown(ctx); err == nil && c.idle(time.Second) {
 		return nil
 	}
-	// Out of patience. Ending the base context ends requests that deadlines bind; switching the defences on ends those
-	// that began without.
+	// Out of patience. The base context ends the requests that it reaches; switching the defences on ends those that
+	// began with the detached context of ordinary code. They answer 503, and only then do the connections close.
+	c.log.Warn("requests in progress are ended", "requests", c.requests.Load(), "after", c.settings.DrainTimeout)
 	endRequests()
 	if err := c.board.Set(defence.All); err != nil {
-		c.log.Error("end requests without a deadline", "error", err)
+		c.log.Error("cannot end requests without a deadline", "error", err)
 	}
+	ended := c.idle(time.Second)
 	s.Close()
-	done := make(chan struct{})
-	go func() { c.requests.Wait(); close(done) }()
-	select {
-	case <-done:
-		return fmt.Errorf("drain: requests were still in progress after %v and were ended", c.settings.DrainTimeout)
-	case <-time.After(time.Second):
-		return fmt.Errorf("drain: handlers ignore the end of their context %v after it", time.Second)
+	if !ended {
+		return fmt.Errorf("drain: %d requests ignore the end of their context", c.requests.Load())
 	}
+	return nil
+}
+
+// idle waits, at most so long, until no request is in progress. Shutdown cannot tell: it sees connections, and a
+// request outlives its connection where leaving does not end work.
+func (c *Chassis) idle(patience time.Duration) bool {
+	tick := time.NewTicker(5 * time.Millisecond)
+	defer tick.Stop()
+	for end := time.Now().Add(patience); c.requests.Load() > 0; <-tick.C {
+		if time.Now().After(end) {
+			return false
+		}
+	}
+	return true
 }
 
 // hangUp closes the idle connections to the dependencies, and with them their goroutines.

@@ -3,6 +3,7 @@ package service
 import (
 	"context"
 	"fmt"
+	"net"
 	"net/http"
 	"sync"
 	"time"
@@ -16,12 +17,12 @@ const askTimeout = time.Second
 // ask is one dependency that readiness may be made to ask.
 type ask struct {
 	service string
-	to      Addresses
+	to      *Addresses
 }
 
 // DependsOn names a service that /readyz asks (at HealthPath, through its admission) while the defence
 // `shallow_readiness` is off: the mistake by which one slow leaf takes every caller out of the load balancer.
-func (c *Chassis) DependsOn(service string, to Addresses) {
+func (c *Chassis) DependsOn(service string, to *Addresses) {
 	c.asks = append(c.asks, ask{service, to})
 }
 
@@ -29,7 +30,7 @@ func (c *Chassis) DependsOn(service string, to Addresses) {
 func (c *Chassis) readyz(w http.ResponseWriter, r *http.Request) {
 	ctx := r.Context()
 	set := c.board.Get()
-	if c.draining.Load() || !c.serving.Load() {
+	if c.draining.Load() {
 		writeText(w, http.StatusServiceUnavailable, "not ready: stopping")
 		return
 	}
@@ -55,8 +56,12 @@ func (c *Chassis) readyz(w http.ResponseWriter, r *http.Request) {
 func (c *Chassis) askAll(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, askTimeout)
 	defer cancel()
-	// A transport of its own, a connection each time: a probe must not be served by a connection from better days.
-	client := &http.Client{Transport: &http.Transport{DisableKeepAlives: true}}
+	// A new connection each time: an answer over a connection from better days would prove little. The client's own
+	// limit is the second one, and looser, so that the context's is the one that is told.
+	client := &http.Client{Timeout: 2 * askTimeout, Transport: &http.Transport{
+		DialContext:       (&net.Dialer{Timeout: askTimeout}).DialContext,
+		DisableKeepAlives: true,
+	}}
 	errs := make([]error, len(c.asks))
 	var wg sync.WaitGroup
 	for i, a := range c.asks {

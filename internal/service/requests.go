@@ -48,24 +48,30 @@ func (v *visit) Unwrap() http.ResponseWriter { return v.ResponseWriter }
 
 type visitKey struct{}
 
-// public wraps the service's handler with everything that happens to every public request, outermost first: request
-// id, panic guard, log, body, faults, write timeout. Deadline and admission follow per route, in Within.
+// public is the way of every public request, outermost first: request id, panic guard, log, body, faults, write timeout.
+// Deadline and admission follow per route, in Within.
 func (c *Chassis) public(h http.Handler) http.Handler {
 	health := c.Within(time.Second)(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 		writeText(w, http.StatusOK, "ok")
 	}))
-	routes := http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+	way := c.receive(c.faults.Middleware(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		c.limitWrite(w)
 		if r.URL.Path == HealthPath {
 			health.ServeHTTP(w, r)
 			return
 		}
 		h.ServeHTTP(w, r)
-	})
-	faulty := c.faults.Middleware(routes)
+	})))
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		c.requests.Add(1)
-		defer c.requests.Done()
+		defer c.requests.Add(-1)
+		way.ServeHTTP(w, r)
+	})
+}
+
+// receive gives a request its id, its line in the log and its body, and catches the panics of next.
+func (c *Chassis) receive(next http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		start := time.Now()
 		id := requestIDOf(r)
 		w.Header().Set(RequestIDHeader, id)
@@ -79,7 +85,7 @@ func (c *Chassis) public(h http.Handler) http.Handler {
 			problem.Write(v, r, err)
 			return
 		}
-		faulty.ServeHTTP(v, r)
+		next.ServeHTTP(v, r)
 	})
 }
 
