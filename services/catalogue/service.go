@@ -1,0 +1,136 @@
+package catalogue
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net/http"
+	"sync/atomic"
+	"time"
+
+	"github.com/bojanz/currency"
+
+	"example.com/holdfast/internal/seed"
+	"example.com/holdfast/internal/service"
+	"example.com/holdfast/pkg/resilience"
+)
+
+// Config is what the environment tells the catalogue.
+type Config struct {
+	service.Config `embed:""`
+
+	RecommendationsURL service.Addresses `name:"recommendations-url" env:"RECOMMENDATIONS_URL" default:"http://127.0.0.1:8082" help:"Where recommendations answers; several with commas."`
+	CurrencyURL        service.Addresses `name:"currency-url" env:"CURRENCY_URL" default:"http://127.0.0.1:8084" help:"Where currency answers; several with commas."`
+}
+
+// The copy of the store that everybody is served from is made anew in the background. Why these: a new price is seen
+// within half a minute, and a store that hangs is given up well before the next try.
+const (
+	copyEvery  = 30 * time.Second
+	copyWithin = 5 * time.Second
+)
+
+// Service is the catalogue. It is an http.Handler.
+type Service struct {
+	http.Handler
+
+	store Store
+	work  func(context.Context) error // OWN_WORK of each request
+	shelf atomic.Pointer[shelf]       // the copy of the store; never nil
+
+	related            *resilience.Endpoint
+	recommendationsURL service.Addresses
+
+	rates       *resilience.Endpoint
+	currencyURL service.Addresses
+	last        atomic.Pointer[keptRates] // nil until a look-up succeeded
+}
+
+// New returns the catalogue of the shop's books. Its background work belongs to c.
+func New(cfg Config, c *service.Chassis) (*Service, error) {
+	books, err := firstBooks()
+	if err != nil {
+		return nil, fmt.Errorf("catalogue: the books that the shop starts with: %w", err)
+	}
+	store, err := NewMemory(books)
+	if err != nil {
+		return nil, fmt.Errorf("catalogue: the books that the shop starts with: %w", err)
+	}
+	return newService(cfg, c, store)
+}
+
+func newService(cfg Config, c *service.Chassis, store Store) (*Service, error) {
+	if cfg.RecommendationsURL.Len() == 0 || cfg.CurrencyURL.Len() == 0 {
+		return nil, errors.New("catalogue: RECOMMENDATIONS_URL and CURRENCY_URL must both be given")
+	}
+	related, err := c.Open(recommendations)
+	if err != nil {
+		return nil, err
+	}
+	rates, err := c.Open(exchange)
+	if err != nil {
+		return nil, err
+	}
+	c.DependsOn(recommendations.To, cfg.RecommendationsURL)
+	c.DependsOn(exchange.To, cfg.CurrencyURL)
+	s := &Service{
+		store:              store,
+		work:               c.OwnWork,
+		related:            related.Endpoint(recommendations.Endpoints[0]),
+		recommendationsURL: cfg.RecommendationsURL,
+		rates:              rates.Endpoint(exchange.Endpoints[0]),
+		currencyURL:        cfg.CurrencyURL,
+	}
+	// The first copy is made before anybody is served, so there is no request whose context this could have.
+	if err := s.copyStore(context.Background()); err != nil {
+		return nil, fmt.Errorf("catalogue: first copy of the store: %w", err)
+	}
+	c.Go("copy of the store", func(ctx context.Context) error { return s.keepCopying(ctx, c.Log()) })
+	s.Handler = s.routes(c.Within(routeBudget))
+	return s, nil
+}
+
+// keepCopying copies the store until ctx ends. A copy that fails leaves the one before.
+func (s *Service) keepCopying(ctx context.Context, log *slog.Logger) error {
+	every := time.NewTicker(copyEvery)
+	defer every.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return nil
+		case <-every.C:
+		}
+		if err := s.copyStore(ctx); err != nil && ctx.Err() == nil {
+			log.WarnContext(ctx, "the store cannot be copied, serving the copy before", "error", err)
+		}
+	}
+}
+
+func (s *Service) copyStore(ctx context.Context) error {
+	ctx, cancel := context.WithTimeout(ctx, copyWithin)
+	defer cancel()
+	books, err := s.store.All(ctx)
+	if err != nil {
+		return err
+	}
+	next, err := newShelf(books)
+	if err != nil {
+		return err
+	}
+	s.shelf.Store(next)
+	return nil
+}
+
+// firstBooks are the books that the shop starts with.
+func firstBooks() ([]Book, error) {
+	var books []Book
+	for _, b := range seed.Books() {
+		price, err := currency.NewAmountFromInt64(b.PriceCents, Home)
+		if err != nil {
+			return nil, err
+		}
+		books = append(books, Book{b.ID, b.Title, b.Author, b.Year, b.Language, b.Subjects, b.Description, price})
+	}
+	return books, nil
+}
