@@ -1,0 +1,221 @@
+package gateway
+
+import (
+	"bytes"
+	"embed"
+	"fmt"
+	"html/template"
+	"net/http"
+	"path"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/bojanz/currency"
+)
+
+//go:embed templates
+var templateFiles embed.FS
+
+// parsePages reads every page together with the frame and the parts that pages share.
+func parsePages() (map[string]*template.Template, error) {
+	shared, err := template.New("").Funcs(template.FuncMap{
+		"asset": func(name string) string { return assetURLs[name] },
+	}).ParseFS(templateFiles, "templates/frame.html", "templates/parts.html")
+	if err != nil {
+		return nil, fmt.Errorf("pages: %w", err)
+	}
+	entries, err := templateFiles.ReadDir("templates/pages")
+	if err != nil {
+		return nil, fmt.Errorf("pages: %w", err)
+	}
+	pages := make(map[string]*template.Template, len(entries))
+	for _, e := range entries {
+		page, err := shared.Clone()
+		if err == nil {
+			page, err = page.ParseFS(templateFiles, "templates/pages/"+e.Name())
+		}
+		if err != nil {
+			return nil, fmt.Errorf("page %s: %w", e.Name(), err)
+		}
+		pages[strings.TrimSuffix(e.Name(), path.Ext(e.Name()))] = page
+	}
+	return pages, nil
+}
+
+// frame is what every page shows around its own.
+type frame struct {
+	Title      string
+	Search     string // what the search box holds
+	Currency   string
+	Currencies []string
+	Here       string // where to go back to after choosing a currency
+	Volumes    int    // in the cart
+	Notice     string // something to be told once
+}
+
+func frameOf(v visitor, title string) frame {
+	return frame{
+		Title: title, Currency: v.currency, Currencies: currencies, Here: v.here,
+		Volumes: v.cart.volumes(), Notice: v.notice,
+	}
+}
+
+// show answers with a page. It is written whole or not at all: half a page is worse than an error.
+func (s *Service) show(w http.ResponseWriter, status int, page string, data any) error {
+	var b bytes.Buffer
+	if err := s.pages[page].ExecuteTemplate(&b, "frame", data); err != nil {
+		return fmt.Errorf("page %s: %w", page, err)
+	}
+	h := w.Header()
+	h.Set("Content-Type", "text/html; charset=utf-8")
+	if h.Get("Cache-Control") == "" {
+		h.Set("Cache-Control", "private, no-cache") // every page shows the visitor's cart
+	}
+	if status != http.StatusOK {
+		w.WriteHeader(status)
+	}
+	return write(w, b.Bytes())
+}
+
+// write sends a whole body. That the visitor has gone meanwhile is no error of ours.
+func write(w http.ResponseWriter, body []byte) error {
+	_, _ = w.Write(body)
+	return nil
+}
+
+// markDegraded tells machines what in the answer came from a fallback.
+func markDegraded(w http.ResponseWriter, what []string) {
+	if len(what) > 0 {
+		w.Header().Set("X-Degraded", strings.Join(what, ", "))
+	}
+}
+
+// bookView is a book on a page.
+type bookView struct {
+	ID, Title, Author, Year, Language, Description string
+	Subjects                                       []subjectView
+	Price                                          price
+	Stock                                          availability
+}
+
+type subjectView struct {
+	Name, Address string
+	Count         int
+	Current       bool
+}
+
+func (s *Service) bookView(b book) bookView {
+	v := bookView{
+		ID: b.ID, Title: b.Title, Author: b.Author, Year: year(b.Year), Language: b.Language,
+		Description: b.Description, Price: priceOf(b.Price), Stock: s.availability(b.ID),
+	}
+	for _, name := range b.Subjects {
+		v.Subjects = append(v.Subjects, subjectView{Name: name, Address: shelfQuery{Subject: name, Sort: sorts[0]}.address()})
+	}
+	return v
+}
+
+func (s *Service) bookViews(books []book) []bookView {
+	views := make([]bookView, len(books))
+	for i, b := range books {
+		views[i] = s.bookView(b)
+	}
+	return views
+}
+
+// availability is what the last count of the stock lets a page say of a book. The zero value says nothing.
+type availability struct {
+	Text         string
+	Few, SoldOut bool
+}
+
+func (s *Service) availability(id string) availability {
+	switch n, known := s.stock.left(id); {
+	case !known:
+		return availability{}
+	case n <= 0:
+		return availability{Text: "Sold out", SoldOut: true}
+	case n <= fewLeft:
+		return availability{Text: strconv.Itoa(n) + " left", Few: true}
+	default:
+		return availability{Text: "In stock"}
+	}
+}
+
+// lineView is a title of a cart, of a quote or of an order.
+type lineView struct {
+	ID, Title   string
+	Quantity    int
+	Unit, Total price
+	Stock       availability
+	Gone        bool // the shop has it no more
+}
+
+func (s *Service) orderLines(lines []orderLine) []lineView {
+	views := make([]lineView, len(lines))
+	for i, l := range lines {
+		views[i] = lineView{
+			ID: l.Book, Title: s.titles.of(l.Book), Quantity: l.Quantity,
+			Unit: priceOf(l.UnitPrice), Total: priceOf(l.LineTotal),
+		}
+	}
+	return views
+}
+
+// priceNote says in one line why prices are not what was asked for; "" where they are. shown is a price on the page.
+func priceNote(asked string, shown currency.Amount, degraded []string, ratesAsOf string) string {
+	got := shown.CurrencyCode()
+	switch day, err := time.Parse(time.DateOnly, ratesAsOf); {
+	case got != asked && got != "":
+		return "Prices in " + currencyName(got) + ": today’s rates are not at hand."
+	case !slices.Contains(degraded, pricesDegraded):
+		return ""
+	case err == nil:
+		return "Prices at the rates of " + day.Format("2 January 2006") + ": today’s are not at hand."
+	default:
+		return "Prices at the last rates we have: today’s are not at hand."
+	}
+}
+
+// copyNote says how old a page made from a copy is; "" for a fresh one.
+func copyNote(copiedAt time.Time) string {
+	if copiedAt.IsZero() {
+		return ""
+	}
+	return "From a copy made " + ago(time.Since(copiedAt)) + "."
+}
+
+func ago(d time.Duration) string {
+	switch minutes := int(d / time.Minute); {
+	case minutes > 1:
+		return strconv.Itoa(minutes) + " minutes ago"
+	case minutes == 1:
+		return "a minute ago"
+	default:
+		return "less than a minute ago"
+	}
+}
+
+// year is how a year is printed: the ones before our era are negative.
+func year(y int) string {
+	switch {
+	case y < 0:
+		return strconv.Itoa(-y) + " BC"
+	case y == 0:
+		return ""
+	default:
+		return strconv.Itoa(y)
+	}
+}
+
+// notes drops the empty ones.
+func notes(all ...string) (said []string) {
+	for _, n := range all {
+		if n != "" {
+			said = append(said, n)
+		}
+	}
+	return said
+}
