@@ -1,0 +1,140 @@
+package loadtest
+
+import (
+	"encoding/json"
+	"fmt"
+	"maps"
+	"math/rand/v2"
+	"net/http"
+	"net/url"
+	"slices"
+	"time"
+
+	"github.com/bojanz/currency"
+)
+
+// schedule is everybody who comes during an act, in the order in which they come.
+type schedule struct {
+	hits  []hit
+	names []string // of the classes, by hit.class
+}
+
+// hit is one person's coming.
+type hit struct {
+	at    time.Duration // from the start of the load
+	class int
+	ask   *ask
+}
+
+// ask is what a person wants: the request, and what its answer must contain. Many hits share one; only the
+// idempotency key of an order is made for each.
+type ask struct {
+	kind   Kind
+	method string
+	path   string // and query
+	body   []byte
+
+	currency string
+	book     string          // Book: its id
+	total    currency.Amount // Order: what it costs
+}
+
+// asksPerClass is how many different requests a class has ready to choose from.
+const asksPerClass = 512
+
+// newSchedule computes all arrivals before the first is sent. It is a pure function of its arguments.
+func newSchedule(s *Scenario, sh *shelf, length time.Duration, seed uint64) schedule {
+	sched := schedule{names: s.classNames()}
+	shortest := length
+	for _, c := range s.Classes {
+		shortest = min(shortest, interval(c.Rate))
+	}
+	for i, name := range sched.names {
+		class := s.Classes[name]
+		chance := rand.New(rand.NewPCG(seed, uint64(i)+1)) // of the class alone: another class changes nothing here
+		asks := make([]*ask, asksPerClass)
+		for j := range asks {
+			asks[j] = newAsk(class, sh, chance)
+		}
+		// Evenly spaced classes are shifted against each other, or they would all come at the same instant.
+		at := shortest * time.Duration(i) / time.Duration(len(sched.names))
+		if s.Arrivals == Poisson {
+			at = gap(class.Rate, chance)
+		}
+		for n := 1; at < length; n++ {
+			sched.hits = append(sched.hits, hit{at: at, class: i, ask: asks[chance.IntN(len(asks))]})
+			if s.Arrivals == Poisson {
+				at += gap(class.Rate, chance)
+			} else {
+				at = shortest*time.Duration(i)/time.Duration(len(sched.names)) +
+					time.Duration(float64(n)/float64(class.Rate)*float64(time.Second))
+			}
+		}
+	}
+	slices.SortStableFunc(sched.hits, func(a, b hit) int { return int(a.at - b.at) })
+	return sched
+}
+
+func interval(r Rate) time.Duration { return time.Duration(float64(time.Second) / float64(r)) }
+
+// gap is the time between two arrivals of a Poisson process.
+func gap(r Rate, chance *rand.Rand) time.Duration {
+	return time.Duration(chance.ExpFloat64() / float64(r) * float64(time.Second))
+}
+
+func newAsk(c Class, sh *shelf, chance *rand.Rand) *ask {
+	a := &ask{kind: c.Kind, method: http.MethodGet, currency: chooseCurrency(c.Currencies, chance)}
+	query := url.Values{"currency": {a.currency}}
+	switch c.Kind {
+	case Browse:
+		query.Set("page", fmt.Sprint(1+chance.IntN(sh.pages)))
+		a.path = "/books?" + query.Encode()
+	case Book:
+		a.book = sh.books[chance.IntN(len(sh.books))]
+		a.path = "/books/" + url.PathEscape(a.book) + "?" + query.Encode()
+	case Order:
+		a.method, a.path = http.MethodPost, "/api/v1/orders"
+		a.order(sh, chance)
+	}
+	return a
+}
+
+// order fills in an order of one or two titles, one copy each.
+func (a *ask) order(sh *shelf, chance *rand.Rand) {
+	type item struct {
+		Book     string `json:"book"`
+		Quantity int    `json:"quantity"`
+	}
+	first := chance.IntN(len(sh.stock))
+	items := []item{{sh.stock[first], 1}}
+	a.total = sh.price[a.currency][sh.stock[first]]
+	if chance.IntN(2) == 1 {
+		other := (first + 1 + chance.IntN(len(sh.stock)-1)) % len(sh.stock) // never the same title twice
+		items = append(items, item{sh.stock[other], 1})
+		sum, err := a.total.Add(sh.price[a.currency][sh.stock[other]])
+		if err != nil {
+			panic(err) // both prices are of one currency: the shelf is keyed by it
+		}
+		a.total = sum
+	}
+	body, err := json.Marshal(struct {
+		Items    []item `json:"items"`
+		Currency string `json:"currency"`
+		Expected string `json:"expected_total"`
+	}{items, a.currency, a.total.Number()})
+	if err != nil {
+		panic(err) // strings and integers always marshal
+	}
+	a.body = body
+}
+
+func chooseCurrency(shares map[string]Share, chance *rand.Rand) string {
+	at := Share(chance.Float64())
+	codes := slices.Sorted(maps.Keys(shares))
+	for _, code := range codes {
+		if at -= shares[code]; at < 0 {
+			return code
+		}
+	}
+	return codes[len(codes)-1] // the shares add up to a hair less than one
+}

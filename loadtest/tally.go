@@ -1,0 +1,192 @@
+package loadtest
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/HdrHistogram/hdrhistogram-go"
+)
+
+// slice is the grain of the tally. Windows are cut along it, so that it is much shorter than they are.
+const slice = 100 * time.Millisecond
+
+// Counts is what became of people who meant to come in some stretch of time.
+type Counts struct {
+	Asked    int `json:"asked"`    // came, says the schedule
+	Sent     int `json:"sent"`     // were sent before their patience was over
+	Good     int `json:"good"`     // were served right and in time
+	Fallback int `json:"fallback"` // of the good: by a fallback that the class allows
+	Late     int `json:"late"`     // were served right, but not in time
+	Wrong    int `json:"wrong"`    // were answered, but not with what they asked for
+	Refused  int `json:"refused"`  // were told 503
+	Failed   int `json:"failed"`   // got no answer, or another 5xx
+	GaveUp   int `json:"gave_up"`  // were out of patience
+}
+
+func (c *Counts) add(o Counts) {
+	c.Asked += o.Asked
+	c.Sent += o.Sent
+	c.Good += o.Good
+	c.Fallback += o.Fallback
+	c.Late += o.Late
+	c.Wrong += o.Wrong
+	c.Refused += o.Refused
+	c.Failed += o.Failed
+	c.GaveUp += o.GaveUp
+}
+
+func (c *Counts) count(v verdict, fallback bool) {
+	if v != unsent {
+		c.Sent++
+	}
+	switch v {
+	case good:
+		c.Good++
+		if fallback {
+			c.Fallback++
+		}
+	case late:
+		c.Late++
+	case wrong:
+		c.Wrong++
+	case refused:
+		c.Refused++
+	case failed:
+		c.Failed++
+	case gaveUp:
+		c.GaveUp++
+	}
+}
+
+// goodRatio is the share of those who came that were served well; 1 where nobody came.
+func (c Counts) goodRatio() float64 {
+	if c.Asked == 0 {
+		return 1
+	}
+	return float64(c.Good) / float64(c.Asked)
+}
+
+// tally keeps what became of everybody: counts by slice of the intended start, and latencies by phase. Its size is
+// that of the act's length, not of its traffic.
+type tally struct {
+	start  time.Time // of the load
+	phases []playedPhase
+
+	mu       sync.Mutex
+	counts   [][]Counts                  // by class, then slice
+	latency  [][]*hdrhistogram.Histogram // by class, then phase; µs from the intended start, however it ended
+	lag      []*hdrhistogram.Histogram   // by phase; µs from the intended to the actual start
+	examples [][]string                  // by class: the first things that were wrong
+	answers  []int                       // by class, so far, whatever they were …
+	goods    []int                       // … and the good ones: for the live line
+	orders   sampled
+}
+
+// maxExamples is how many of the things that went wrong are told, of each class.
+const maxExamples = 3
+
+func newTally(s *Scenario, phases []playedPhase, sched schedule, seed uint64) *tally {
+	length := phases[len(phases)-1].to
+	classes := len(sched.names)
+	t := &tally{
+		phases: phases,
+		counts: make([][]Counts, classes), latency: make([][]*hdrhistogram.Histogram, classes),
+		examples: make([][]string, classes), answers: make([]int, classes), goods: make([]int, classes),
+		orders: sampled{chance: rand.New(rand.NewPCG(seed, 0))},
+	}
+	for i, name := range sched.names {
+		t.counts[i] = make([]Counts, length/slice+1)
+		for range phases {
+			// From 1 µs to a little over the patience, three digits.
+			longest := 2 * time.Duration(s.Classes[name].Patience).Microseconds()
+			t.latency[i] = append(t.latency[i], hdrhistogram.New(1, max(longest, 2), 3))
+		}
+	}
+	for range phases {
+		t.lag = append(t.lag, hdrhistogram.New(1, time.Minute.Microseconds(), 3))
+	}
+	for _, h := range sched.hits {
+		t.counts[h.class][h.at/slice].Asked++
+	}
+	return t
+}
+
+// record takes in how one hit ended. lag is how late it was sent, took how long after its intended start it ended.
+func (t *tally) record(h *hit, j judged, lag, took time.Duration) {
+	if j.verdict == cut {
+		return
+	}
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.counts[h.class][h.at/slice].count(j.verdict, j.fallback)
+	phase := t.phaseAt(h.at)
+	record(t.lag[phase], lag)
+	t.answers[h.class]++
+	if j.verdict != unsent {
+		record(t.latency[h.class][phase], took)
+	}
+	if j.verdict == good {
+		t.goods[h.class]++
+	}
+	if j.why != nil && len(t.examples[h.class]) < maxExamples {
+		t.examples[h.class] = append(t.examples[h.class], fmt.Sprintf("%.300s", j.why))
+	}
+	if j.order.id != "" && (j.verdict == good || j.verdict == late) {
+		t.orders.offer(j.order)
+	}
+}
+
+// record puts a value into a histogram, the greatest it can hold if it is beyond.
+func record(h *hdrhistogram.Histogram, d time.Duration) {
+	_ = h.RecordValue(min(max(d.Microseconds(), 0), h.HighestTrackableValue())) // in range, so there is no error
+}
+
+func (t *tally) phaseAt(at time.Duration) int {
+	for i, p := range t.phases {
+		if at < p.to {
+			return i
+		}
+	}
+	return len(t.phases) - 1
+}
+
+// window counts the people of some classes who meant to come in [from, to), inwards to whole slices.
+func (t *tally) window(classes []int, from, to time.Duration) Counts {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	var sum Counts
+	first, end := (from+slice-1)/slice, to/slice
+	for _, class := range classes {
+		for i := first; i < end && int(i) < len(t.counts[class]); i++ {
+			sum.add(t.counts[class][i])
+		}
+	}
+	return sum
+}
+
+// progress tells, by class, how many visits have ended so far, and how many of them well.
+func (t *tally) progress() (answers, goods []int) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return slices.Clone(t.answers), slices.Clone(t.goods)
+}
+
+// quantile is in milliseconds; 0 where nothing was recorded.
+func (t *tally) quantile(class, phase int, q float64) float64 {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return millis(t.latency[class][phase], q)
+}
+
+func (t *tally) lagQuantile(phase int, q float64) float64 {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return millis(t.lag[phase], q)
+}
+
+func millis(h *hdrhistogram.Histogram, q float64) float64 {
+	return float64(h.ValueAtQuantile(q)) / 1000
+}
