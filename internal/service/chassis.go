@@ -53,6 +53,7 @@ type Chassis struct {
 	faults   *fault.Injector
 	registry *prometheus.Registry
 	window   *window
+	newborns newborns
 
 	work   []work
 	asks   []ask
@@ -215,6 +216,7 @@ func (c *Chassis) Run(ctx context.Context, h http.Handler) error {
 	defer endWork()
 
 	publicServer := c.server(requestCtx, c.public(h))
+	publicServer.ConnState = c.newborns.track
 	c.faults.Guard(publicServer)
 	adminServer := c.server(requestCtx, c.admin())
 	adminServer.WriteTimeout = adminWriteTimeout
@@ -301,6 +303,8 @@ func (c *Chassis) drain(s *http.Server, endRequests context.CancelFunc) error {
 	// The end of the service has no caller, so nothing but its own time bounds it.
 	ctx, cancel := context.WithTimeout(context.Background(), c.settings.DrainTimeout)
 	defer cancel()
+	closeNewborns := time.AfterFunc(newbornGrace, c.newborns.close)
+	defer closeNewborns.Stop()
 	if err := s.Shutdown(ctx); err == nil && c.idle(time.Second) {
 		return nil
 	}
