@@ -1,0 +1,60 @@
+package recommendations
+
+import (
+	"context"
+	"fmt"
+	"net/http"
+	"time"
+
+	"example.com/holdfast/internal/seed"
+	"example.com/holdfast/internal/service"
+)
+
+// Config is what the environment tells recommendations: nothing beyond what every service is told. OWN_WORK is how long
+// it takes for one answer.
+type Config struct {
+	service.Config `embed:""`
+}
+
+// The history that an empty store is given. Why 20,000 orders: with 222 books it takes so many until nearly every book
+// has a neighbour of minSupport, and making and counting them takes less than a tenth of a second.
+const (
+	historySeed   = 1
+	historyOrders = 20_000
+)
+
+// startWithin is how long the store may take at the start.
+const startWithin = 10 * time.Second
+
+// Service is recommendations. It is an http.Handler.
+type Service struct {
+	http.Handler
+
+	chassis *service.Chassis
+	related map[string][]string // by book; never written after New
+}
+
+// New returns the recommendations for the shop's books, worked out.
+func New(_ Config, c *service.Chassis) (*Service, error) {
+	return newService(c, new(Memory), booksOnSale())
+}
+
+func newService(c *service.Chassis, store Store, books []Book) (*Service, error) {
+	// Nobody is served yet, so there is no request whose context this could have.
+	ctx, cancel := context.WithTimeout(context.Background(), startWithin)
+	defer cancel()
+	var first []Order
+	for _, order := range seed.Orders(historySeed, historyOrders) {
+		first = append(first, order)
+	}
+	if err := store.Seed(ctx, first); err != nil {
+		return nil, fmt.Errorf("recommendations: first order history: %w", err)
+	}
+	history, err := store.Orders(ctx)
+	if err != nil {
+		return nil, fmt.Errorf("recommendations: order history: %w", err)
+	}
+	s := &Service{chassis: c, related: relate(books, history)}
+	s.Handler = s.routes()
+	return s, nil
+}
