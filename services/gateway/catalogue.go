@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"errors"
 	"net/url"
 	"slices"
 	"strconv"
@@ -70,6 +71,10 @@ const (
 )
 
 func (d degradation) degraded() []string { return d.Degraded }
+
+// An answer that lacks what it was asked for is none: {} counts as a failure of the catalogue.
+func (a shelfAnswer) complete() bool { return a.Books != nil }
+func (a bookAnswer) complete() bool  { return a.Book.ID != "" }
 
 // shelfQuery asks for a page of the shelf, or for certain books.
 type shelfQuery struct {
@@ -144,8 +149,14 @@ func (c *catalogue) learn(books ...book) {
 	}
 }
 
+// body is a document of the catalogue.
+type body interface {
+	degraded() []string
+	complete() bool
+}
+
 // answer is what the catalogue said to one query, now or earlier.
-type answer[T interface{ degraded() []string }] struct {
+type answer[T body] struct {
 	Body     T
 	CopiedAt time.Time // when the copy was made that this is; zero: it is no copy
 	raw      []byte
@@ -153,8 +164,14 @@ type answer[T interface{ degraded() []string }] struct {
 
 // UnmarshalJSON keeps the document beside what was read from it: the document is what a copy is made of.
 func (a *answer[T]) UnmarshalJSON(doc []byte) error {
+	if err := json.Unmarshal(doc, &a.Body); err != nil {
+		return err
+	}
+	if !a.Body.complete() {
+		return errors.New("the answer lacks what was asked for")
+	}
 	a.raw = bytes.Clone(doc)
-	return json.Unmarshal(doc, &a.Body)
+	return nil
 }
 
 // degraded lists what in the answer is not as it should be, the answer itself included.
@@ -165,9 +182,8 @@ func (a *answer[T]) degraded() []string {
 	return append(slices.Clone(a.Body.degraded()), copyDegraded)
 }
 
-func ask[T interface{ degraded() []string }](
-	ctx context.Context, c *catalogue, e *resilience.Endpoint, path string,
-) (answer[T], error) {
+// ask asks the catalogue, and the copies when it does not answer.
+func ask[T body](ctx context.Context, c *catalogue, e *resilience.Endpoint, path string) (answer[T], error) {
 	lastGood := func(_ context.Context, cause error) (answer[T], error) {
 		doc, at, ok := c.copies.get(path)
 		if !ok {

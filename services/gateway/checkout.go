@@ -3,6 +3,7 @@ package gateway
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"net/http"
 	"regexp"
 	"time"
@@ -55,6 +56,18 @@ type (
 		Left  int    `json:"left"`
 	}
 )
+
+// UnmarshalJSON refuses an order without a number: a 201 that says nothing is no order.
+func (o *order) UnmarshalJSON(doc []byte) error {
+	type plain order // without this method
+	if err := json.Unmarshal(doc, (*plain)(o)); err != nil {
+		return err
+	}
+	if !orderID.MatchString(o.ID) {
+		return errors.New("the order has no number")
+	}
+	return nil
+}
 
 const keyHeader = "Idempotency-Key"
 

@@ -2,6 +2,7 @@ package gateway
 
 import (
 	"errors"
+	"net"
 	"net/http"
 	"time"
 
@@ -102,16 +103,21 @@ func orderError(err error) error {
 	return because{problem.New(problem.Unavailable, detail).After(retryOrder), err}
 }
 
-// unsure tells whether a failed call may have had its effect nonetheless: it was sent, and its answer was not heard.
+// unsure tells whether a failed call may have had its effect nonetheless: it was sent, and nothing that could be
+// believed came back. A 503 is checkout's word that nothing was ordered.
 func unsure(err error) bool {
-	if _, answered := errors.AsType[*problem.Problem](err); answered {
+	if p, ok := errors.AsType[*problem.Problem](err); ok && p.Status == http.StatusServiceUnavailable {
+		return false
+	}
+	if dial, ok := errors.AsType[*net.OpError](err); ok && dial.Op == "dial" {
 		return false
 	}
 	switch resilience.OutcomeOf(err) {
 	case resilience.Rejected, resilience.ShortCircuited, resilience.Expired:
 		return false
+	default:
+		return true
 	}
-	return true
 }
 
 // ordersError is catalogueError for a call that looks up an order.

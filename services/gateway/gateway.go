@@ -23,11 +23,11 @@ const minCartKey = 32
 type Config struct {
 	service.Config `embed:"" set:"workers=4000"`
 
-	CatalogueURL  *service.Addresses `name:"catalogue-url" env:"CATALOGUE_URL" default:"http://127.0.0.1:8081" help:"Addresses of the catalogue."`
-	CheckoutURL   *service.Addresses `name:"checkout-url" env:"CHECKOUT_URL" default:"http://127.0.0.1:8083" help:"Addresses of checkout."`
-	Carousel      string             `env:"CAROUSEL" default:"inline" help:"inline: the page of a book waits for the carousel. deferred: it links to it."`
-	CartKey       string             `env:"CART_KEY" help:"Hex key of at least 32 bytes that signs carts; the same for all gateways. Empty: a random one, so carts end with the process."`
-	SecureCookies bool               `env:"SECURE_COOKIES" help:"Cookies travel over TLS only. Set it where the shop is reached by https."`
+	CatalogueURL  service.Addresses `name:"catalogue-url" env:"CATALOGUE_URL" default:"http://127.0.0.1:8081" help:"Addresses of the catalogue."`
+	CheckoutURL   service.Addresses `name:"checkout-url" env:"CHECKOUT_URL" default:"http://127.0.0.1:8083" help:"Addresses of checkout."`
+	Carousel      string            `env:"CAROUSEL" default:"inline" help:"inline: the page of a book waits for the carousel. deferred: it links to it."`
+	CartKey       string            `env:"CART_KEY" help:"Hex key of at least 32 bytes that signs carts; the same for all gateways. Empty: a random one, so carts end with the process."`
+	SecureCookies bool              `env:"SECURE_COOKIES" help:"Cookies travel over TLS only. Set it where the shop is reached by https."`
 }
 
 // Service is the gateway.
@@ -66,11 +66,15 @@ func New(cfg Config, c *service.Chassis) (*Service, error) {
 		return nil, err
 	}
 	s.catalogue = &catalogue{
-		to: cfg.CatalogueURL, copies: newCopies(), titles: s.titles,
+		to: &cfg.CatalogueURL, copies: newCopies(), titles: s.titles,
 		books: books.Endpoint("books"), book: books.Endpoint("book"), related: related.Endpoint("related"),
 	}
-	s.checkout = &checkout{to: cfg.CheckoutURL, order: ordering.Endpoint("order"), read: orders.Endpoint("order")}
-	s.stock = &stock{to: cfg.CheckoutURL, endpoint: counts.Endpoint("stock"), log: c.Log()}
+	s.checkout = &checkout{to: &cfg.CheckoutURL, order: ordering.Endpoint("order"), read: orders.Endpoint("order")}
+	s.stock = &stock{to: &cfg.CheckoutURL, endpoint: counts.Endpoint("stock"), log: c.Log()}
+	c.FaceStrangers()
+	c.Routes(Routes...)
+	c.DependsOn(toCatalogue.To, &cfg.CatalogueURL)
+	c.DependsOn(toOrder.To, &cfg.CheckoutURL)
 	c.Go("stock", s.stock.run)
 	s.Handler = s.routes(c)
 	return s, nil
@@ -78,10 +82,10 @@ func New(cfg Config, c *service.Chassis) (*Service, error) {
 
 func (cfg *Config) validate() (key []byte, err error) {
 	var errs []error
-	if cfg.CatalogueURL == nil || cfg.CatalogueURL.Len() == 0 {
+	if cfg.CatalogueURL.Len() == 0 {
 		errs = append(errs, errors.New("CATALOGUE_URL is empty: must be one or more addresses"))
 	}
-	if cfg.CheckoutURL == nil || cfg.CheckoutURL.Len() == 0 {
+	if cfg.CheckoutURL.Len() == 0 {
 		errs = append(errs, errors.New("CHECKOUT_URL is empty: must be one or more addresses"))
 	}
 	if cfg.Carousel != "inline" && cfg.Carousel != "deferred" {

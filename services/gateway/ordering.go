@@ -81,6 +81,9 @@ func (s *Service) refuseOrder(w http.ResponseWriter, r *http.Request, v visitor,
 	switch {
 	case problem.QuoteChanged.Is(p):
 		q := extra[quote](p, "quote")
+		if !validCurrency(q.Total.CurrencyCode()) {
+			return why // nothing that a person could agree to
+		}
 		page.Lines, page.Total = s.orderLines(q.Items), priceOf(q.Total)
 		page.Detail = []string{"The price changed while you were deciding. Nothing was ordered. This is what it would cost now:"}
 		if q.Total.CurrencyCode() != form.Currency {
