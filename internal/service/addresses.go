@@ -30,10 +30,10 @@ func (a *Addresses) UnmarshalText(text []byte) error {
 		part = strings.TrimSpace(part)
 		u, err := url.Parse(part)
 		switch {
-		case err != nil:
-			errs = append(errs, fmt.Errorf("address %q: %w", part, err))
+		case err != nil: // told without its text, which may hold a password
+			errs = append(errs, fmt.Errorf("address %d: is no URL", len(urls)+len(errs)+1))
 		case u.Scheme != "http" && u.Scheme != "https", u.Host == "", u.User != nil, u.RawQuery != "", u.Fragment != "":
-			errs = append(errs, fmt.Errorf("address %q: must be http://host:port or https://host:port", part))
+			errs = append(errs, fmt.Errorf("address %q: must be http://host:port or https://host:port", u.Redacted()))
 		default:
 			urls = append(urls, u)
 		}
