@@ -184,9 +184,10 @@ func (s *Service) related(w http.ResponseWriter, r *http.Request) error {
 	}
 	title := s.titles.of(id)
 	p := relatedPage{
-		frame: frameOf(v, "Readers of "+title+" also bought"), ID: id, BookTitle: title, Related: s.bookViews(a.Related),
+		frame: frameOf(v, title), ID: id, BookTitle: title, Related: s.bookViews(a.Related),
 	}
 	if len(a.Related) > 0 {
+		p.Title = "Readers of " + title + " also bought"
 		p.Notes = notes(priceNote(v.currency, a.Related[0].Price, a.Degraded, ""))
 	}
 	markDegraded(w, a.Degraded)
