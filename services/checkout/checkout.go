@@ -6,11 +6,14 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"net/http"
+	"path"
 	"time"
 
 	"github.com/bojanz/currency"
 	"github.com/go-chi/chi/v5"
+	"github.com/prometheus/client_golang/prometheus"
 
 	"example.com/holdfast/internal/defence"
 	"example.com/holdfast/internal/problem"
@@ -22,8 +25,8 @@ import (
 type Config struct {
 	service.Config `embed:""`
 
-	CatalogueURL *service.Addresses `name:"catalogue-url" env:"CATALOGUE_URL" default:"http://127.0.0.1:8081" help:"Base URLs of the catalogue, separated by commas."`
-	CurrencyURL  *service.Addresses `name:"currency-url" env:"CURRENCY_URL" default:"http://127.0.0.1:8084" help:"Base URLs of the currency service, separated by commas."`
+	CatalogueURL service.Addresses `name:"catalogue-url" env:"CATALOGUE_URL" default:"http://127.0.0.1:8081" help:"Addresses of the catalogue."`
+	CurrencyURL  service.Addresses `name:"currency-url" env:"CURRENCY_URL" default:"http://127.0.0.1:8084" help:"Addresses of currency."`
 }
 
 const (
@@ -40,6 +43,7 @@ type Service struct {
 	chassis *service.Chassis
 	store   Store
 	market  market
+	orders  *prometheus.CounterVec
 }
 
 // New returns the service with the shop's first stock and a store in memory. It opens the dependencies and binds no
@@ -72,15 +76,24 @@ func newService(cfg Config, c *service.Chassis, store Store) (*Service, error) {
 	if err := errors.Join(errs...); err != nil {
 		return nil, err
 	}
-	s := &Service{
-		chassis: c,
-		store:   store,
-		market: &remoteMarket{
-			pricesEndpoint: prices.Endpoint(Prices.Endpoints[0]),
-			ratesEndpoint:  rates.Endpoint(Rates.Endpoints[0]),
-			catalogue:      cfg.CatalogueURL,
-			currency:       cfg.CurrencyURL,
-		},
+	c.DependsOn(Prices.To, &cfg.CatalogueURL)
+	c.DependsOn(Rates.To, &cfg.CurrencyURL)
+	return assemble(c, store, &remoteMarket{
+		pricesEndpoint: prices.Endpoint(Prices.Endpoints[0]),
+		ratesEndpoint:  rates.Endpoint(Rates.Endpoints[0]),
+		catalogue:      &cfg.CatalogueURL,
+		currency:       &cfg.CurrencyURL,
+	})
+}
+
+func assemble(c *service.Chassis, store Store, m market) (*Service, error) {
+	s := &Service{chassis: c, store: store, market: m}
+	s.orders = prometheus.NewCounterVec(prometheus.CounterOpts{
+		Name: "checkout_orders_total",
+		Help: "Orders asked for, by how it ended: accepted, replayed, or the kind of problem.",
+	}, []string{"result"})
+	if err := c.Registry().Register(s.orders); err != nil {
+		return nil, fmt.Errorf("metrics of checkout: %w", err)
 	}
 	s.Handler = s.routes()
 	return s, nil
@@ -114,26 +127,33 @@ func (s *Service) within(route defence.Route) func(http.Handler) http.Handler {
 }
 
 func (s *Service) handlePlace(w http.ResponseWriter, r *http.Request) {
-	key, err := readKey(r.Header)
+	order, replayed, err := s.order(w, r)
 	if err != nil {
+		err = refusal(err)
+		s.orders.WithLabelValues(path.Base(problem.From(err).Type)).Inc() // the kinds of problem are a closed list
 		problem.Write(w, r, err)
-		return
-	}
-	req, err := readRequest(w, r)
-	if err != nil {
-		problem.Write(w, r, err)
-		return
-	}
-	order, replayed, err := s.place(r.Context(), key, req)
-	if err != nil {
-		problem.Write(w, r, refusal(err))
 		return
 	}
 	w.Header().Set("Location", "/orders/"+order.ID)
 	if replayed {
 		w.Header().Set("Idempotent-Replay", "true")
+		s.orders.WithLabelValues("replayed").Inc()
+	} else {
+		s.orders.WithLabelValues("accepted").Inc()
 	}
 	writeJSON(w, r, http.StatusCreated, orderJSONOf(order))
+}
+
+func (s *Service) order(w http.ResponseWriter, r *http.Request) (_ Order, replayed bool, _ error) {
+	key, err := readKey(r.Header)
+	if err != nil {
+		return Order{}, false, err
+	}
+	req, err := readRequest(w, r)
+	if err != nil {
+		return Order{}, false, err
+	}
+	return s.place(r.Context(), key, req)
 }
 
 // place places an order at most once per key. replayed says that it was placed before, and this is its stored answer.

@@ -40,8 +40,8 @@ var Prices = defence.Edge{
 	},
 	Fallback: "none: the order is refused in under 1 s, its key freed",
 	Why: "a price must never be guessed. The catalogue answers from memory: 350 ms is its own cap of 400 ms less the " +
-		"way back; two tries and the pause are 750 ms, and a person is told within the second. 40 orders/s × 350 ms = 14 " +
-		"slots when all is slow, doubled",
+		"way back; two tries and the pause are 750 ms, and a person is told within the second. 40 orders/s × 350 ms = " +
+		"14 slots when all is slow, doubled",
 }
 
 // Rates is the currency service. It is asked beside the prices, and only for an order in another currency than USD.
@@ -49,6 +49,7 @@ var Rates = defence.Edge{
 	Dependency: "currency",
 	To:         "currency",
 	Endpoints:  []string{"rates"},
+	Leaf:       true,
 	Policy: resilience.Policy{
 		Criticality:    resilience.Critical,
 		Timeout:        150 * time.Millisecond,

@@ -74,9 +74,9 @@ func (r Request) Fingerprint() Fingerprint {
 // Store keeps the stock, the orders and the idempotency keys they were placed under.
 //
 // A key is free, claimed or completed. Claim takes a free one; Place completes it together with the order; Release
-// frees it again. So a key that stays says that an order exists, not that one was tried: a failed try can be
-// repeated under its own key. A claim that is neither completed nor released lapses after its lease, lest a process that died keep
-// a key for ever. A lapsed claim can still be completed, unless someone else has claimed the key since.
+// frees it again. So a key that stays says that an order exists, not that one was tried: a failed try can be repeated
+// under its own key. A claim that is neither completed nor released lapses after its lease, lest a process that died
+// keep a key for ever. A lapsed claim can still be completed, unless someone else has claimed the key since.
 //
 // All methods may be called by many at once. Each is one transaction: it happens wholly or not at all, and not at
 // all once ctx is over. None calls out to another service, and nothing is held between two calls.

@@ -20,13 +20,14 @@ func refusal(err error) error {
 	short, isShort := errors.AsType[*ShortError](err)
 	switch {
 	case isShort:
-		return problem.New(problem.OutOfStock, "Nothing was ordered. "+short.sentence()).With("books", short.Short)
+		return problem.New(problem.OutOfStock, "Nothing was ordered. "+short.sentence()).With("short", short.Short)
 	case errors.Is(err, ErrKeyReused):
 		return problem.New(problem.KeyReused,
 			"Another order came with this Idempotency-Key. Nothing was changed: send a new order with a new key.")
 	case errors.Is(err, ErrInProgress), errors.Is(err, ErrClaimLost):
 		return problem.New(problem.OrderInProgress,
-			"This order is being placed at this moment. Ask again with the same key to learn how it ended.").After(tryAgainAfter)
+			"This order is being placed at this moment. Ask again with the same key to learn how it ended.").
+			After(tryAgainAfter)
 	case errors.Is(err, ErrFull):
 		return problem.New(problem.StoreFull, "The shop cannot keep any more orders. Nothing was ordered.")
 	case errors.Is(err, ErrNotFound):
@@ -56,7 +57,8 @@ func changed(q quote) error {
 	if q.reason == currencyUnavailable {
 		detail = "Prices cannot be converted right now, so the total is " + q.total.String() + ". "
 	}
-	return problem.New(problem.QuoteChanged, detail+"Nothing was ordered: to accept, send this total and currency with the same key.").
+	detail += "Nothing was ordered: to accept, send this total and currency with the same key."
+	return problem.New(problem.QuoteChanged, detail).
 		With("reason", q.reason).
 		With("quote", quoteJSON{Items: linesJSON(q.lines), Total: q.total, Currency: q.total.CurrencyCode()})
 }

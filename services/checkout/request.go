@@ -115,7 +115,8 @@ func undecodable(err error) error {
 	} else if name, ok := strings.CutPrefix(err.Error(), "json: unknown field "); ok && len(name) <= maxKey {
 		message = "has a field that is not known: " + name
 	}
-	return problem.Invalid("The order cannot be read. Nothing was ordered.", problem.FieldError{Field: field, Message: message})
+	return problem.Invalid("The order cannot be read. Nothing was ordered.",
+		problem.FieldError{Field: field, Message: message})
 }
 
 func jsonType(k reflect.Kind) string {

@@ -180,7 +180,8 @@ func testStore(t *testing.T, open func(t testing.TB, stock map[string]int) Store
 	t.Run("too little of one title takes nothing of the others, and the claim stands", func(t *testing.T) {
 		s := open(t, map[string]int{"emma": 5, "dracula": 1, "ulysses": 0})
 		c := claim(t, s, "k")
-		err := s.Place(t.Context(), c, orderOf(line("ulysses", 1), line("emma", 5), line("dracula", 2), line("never-heard-of", 1)))
+		o := orderOf(line("ulysses", 1), line("emma", 5), line("dracula", 2), line("never-heard-of", 1))
+		err := s.Place(t.Context(), c, o)
 		short, ok := errors.AsType[*ShortError](err)
 		if !ok {
 			t.Fatalf("error %v, want a ShortError", err)

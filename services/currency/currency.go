@@ -4,6 +4,7 @@ package currency
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
 	"net/http"
 	"net/url"
@@ -11,6 +12,7 @@ import (
 	"sync/atomic"
 
 	"github.com/go-chi/chi/v5"
+	"github.com/prometheus/client_golang/prometheus"
 
 	"example.com/holdfast/internal/problem"
 	"example.com/holdfast/internal/service"
@@ -21,7 +23,8 @@ import (
 type Config struct {
 	service.Config `embed:""`
 
-	RatesURL *service.Addresses `name:"rates-url" env:"RATES_URL" help:"Where the ECB's daily document (eurofxref-daily.xml) is fetched from, every hour. Several addresses are separated by commas. Empty: the rates that the service was built with."`
+	// RatesURL is fetched every hour. Empty, the default: the service keeps the rates that it was built with.
+	RatesURL service.Addresses `name:"rates-url" env:"RATES_URL" help:"Where newer rates come from: the ECB's eurofxref-daily.xml."`
 }
 
 // Service answers for exchange rates.
@@ -31,13 +34,14 @@ type Service struct {
 	current atomic.Pointer[book]
 
 	// Only with a RATES_URL.
-	source *resilience.Endpoint
-	url    *service.Addresses
+	source    *resilience.Endpoint
+	url       service.Addresses
+	refreshes *prometheus.CounterVec
 }
 
 // book is every answer that one day's rates can give, written out: there are thirty bases, and thousands of requests.
 type book struct {
-	asOf    string
+	rates   *Rates
 	answers map[string][]byte // JSON by base
 }
 
@@ -49,7 +53,18 @@ func New(cfg Config, c *service.Chassis) (*Service, error) {
 	}
 	s := &Service{chassis: c}
 	s.current.Store(bookOf(first))
-	if cfg.RatesURL != nil && cfg.RatesURL.Len() > 0 {
+	asOf := prometheus.NewGaugeFunc(prometheus.GaugeOpts{
+		Name: "currency_rates_as_of_timestamp_seconds",
+		Help: "The day of the rates in force, midnight UTC.",
+	}, func() float64 { return float64(s.book().rates.day.Unix()) })
+	s.refreshes = prometheus.NewCounterVec(prometheus.CounterOpts{
+		Name: "currency_refreshes_total",
+		Help: "Rounds of fetching newer rates, by result: refreshed, or kept (the last good ones stay in force).",
+	}, []string{"result"})
+	if err := errors.Join(c.Registry().Register(asOf), c.Registry().Register(s.refreshes)); err != nil {
+		return nil, fmt.Errorf("metrics of currency: %w", err)
+	}
+	if cfg.RatesURL.Len() > 0 {
 		source, err := c.Open(Source)
 		if err != nil {
 			return nil, err
@@ -111,7 +126,7 @@ func readBase(u *url.URL) (string, error) {
 func (s *Service) book() *book { return s.current.Load() }
 
 func bookOf(r *Rates) *book {
-	b := &book{asOf: r.AsOf(), answers: make(map[string][]byte)}
+	b := &book{rates: r, answers: make(map[string][]byte)}
 	for _, base := range r.Currencies() {
 		rates, _ := r.For(base)
 		answer, err := json.Marshal(struct {

@@ -54,7 +54,7 @@ var plainRate = regexp.MustCompile(`^[0-9]{1,9}(\.[0-9]{1,9})?$`)
 
 // Rates are the reference rates of one day. They never change once read.
 type Rates struct {
-	asOf    string                  // 2026-09-24
+	day     time.Time               // midnight UTC
 	perEuro map[string]*apd.Decimal // units of a currency for one euro, digits as published; the euro itself is 1
 }
 
@@ -79,13 +79,14 @@ func Parse(doc []byte) (*Rates, error) {
 	}
 
 	day := d.Outer[0].Days[0]
-	rates := &Rates{asOf: day.Time, perEuro: map[string]*apd.Decimal{euro: apd.New(1, 0)}}
+	rates := &Rates{perEuro: map[string]*apd.Decimal{euro: apd.New(1, 0)}}
 	var faults []error
 	fault := func(format string, args ...any) { faults = append(faults, fmt.Errorf("rates: "+format, args...)) }
 
+	var err error
 	if day.Time == "" {
 		fault("the date (time=…) is missing")
-	} else if _, err := time.Parse(time.DateOnly, day.Time); err != nil {
+	} else if rates.day, err = time.Parse(time.DateOnly, day.Time); err != nil {
 		fault("the date %q is not a YYYY-MM-DD", day.Time)
 	}
 	if len(day.Rates) == 0 {
@@ -149,7 +150,7 @@ func nothingAfter(decoder *xml.Decoder) error {
 }
 
 // AsOf is the day of the rates, YYYY-MM-DD.
-func (r *Rates) AsOf() string { return r.asOf }
+func (r *Rates) AsOf() string { return r.day.Format(time.DateOnly) }
 
 // Currencies lists the currencies that have a rate, EUR included, in alphabetical order.
 func (r *Rates) Currencies() []string { return slices.Sorted(maps.Keys(r.perEuro)) }

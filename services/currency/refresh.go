@@ -42,18 +42,20 @@ func pause(chance float64) time.Duration {
 }
 
 // refreshOnce puts the fetched rates in force. If they cannot be had, or are not what they should be, the rates in
-// force stay: the failure is logged here, and counted by the dependency as one of its outcomes.
+// force stay: that is logged and counted.
 func (s *Service) refreshOnce(ctx context.Context) {
 	ctx, cancel := context.WithTimeout(ctx, refreshBudget)
 	defer cancel()
 	fetched, err := resilience.Call(ctx, s.source, s.fetch)
 	switch {
-	case err != nil && resilience.OutcomeOf(err) == resilience.Cancelled: // the service is stopping
-	case err != nil:
-		s.chassis.Log().WarnContext(ctx, "rates not refreshed", "error", err, "kept_as_of", s.book().asOf)
-	default:
+	case err == nil:
 		s.current.Store(bookOf(fetched))
+		s.refreshes.WithLabelValues("refreshed").Inc()
 		s.chassis.Log().InfoContext(ctx, "rates refreshed", "as_of", fetched.AsOf())
+	case resilience.OutcomeOf(err) == resilience.Cancelled: // the service is stopping
+	default:
+		s.refreshes.WithLabelValues("kept").Inc()
+		s.chassis.Log().WarnContext(ctx, "rates not refreshed", "error", err, "kept_as_of", s.book().rates.AsOf())
 	}
 }
 
