@@ -103,9 +103,9 @@ var members = [...]string{"type", "title", "status", "detail", "instance"}
 
 // Write answers r with err as a problem document:
 //
-//   - a *Problem in err's chain is written as it stands;
-//   - a call to another service that did not succeed (*resilience.Error) is a 503 Unavailable, whatever status that
-//     service gave: its 5xx is not ours, but its 4xx is passed on;
+//   - a call to another service that failed (*resilience.Error) is a 503 Unavailable, whatever that service said: its
+//     trouble is its own. An answer that was no failure, such as its 404, comes without that error, and so is passed on;
+//   - any other *Problem in err's chain is written as it stands;
 //   - a context that is over is a 503 Unavailable;
 //   - everything else is a 500 Internal that tells nothing of err.
 //
@@ -152,7 +152,7 @@ func From(err error) *Problem {
 	p, isProblem := errors.AsType[*Problem](err)
 	call, isCall := errors.AsType[*resilience.Error](err)
 	switch {
-	case isProblem && (p.Status < 500 || !isCall):
+	case isProblem && !isCall:
 		return p
 	case isCall:
 		return New(Unavailable, doesNotAnswer).After(max(call.RetryAfter, time.Second))
