@@ -35,6 +35,7 @@ type fakeShop struct {
 	stock  map[string]int                                          // GET /stock
 	asked  []string                                                // of the catalogue, in turn
 	keys   []string                                                // of POST /orders, in turn
+	last   http.Header                                             // of the last request to either
 }
 
 func newFakeShop(t *testing.T) *fakeShop {
@@ -57,6 +58,7 @@ func (f *fakeShop) set(change func()) {
 func (f *fakeShop) serveCatalogue(w http.ResponseWriter, r *http.Request) {
 	f.mu.Lock()
 	f.asked = append(f.asked, r.URL.RequestURI())
+	f.last = r.Header.Clone()
 	books := f.books
 	f.mu.Unlock()
 	books(w, r)
@@ -65,6 +67,9 @@ func (f *fakeShop) serveCatalogue(w http.ResponseWriter, r *http.Request) {
 func (f *fakeShop) serveCheckout(w http.ResponseWriter, r *http.Request) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
+	if r.URL.Path != "/stock" { // which is asked in the background
+		f.last = r.Header.Clone()
+	}
 	id, one := strings.CutPrefix(r.URL.Path, "/orders/")
 	switch o, known := f.orders[id]; {
 	case r.URL.Path == "/stock":

@@ -4,8 +4,10 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"net/url"
+	"strconv"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/go-chi/chi/v5"
 	"golang.org/x/net/html"
@@ -13,6 +15,7 @@ import (
 	"example.com/holdfast/internal/defence"
 	"example.com/holdfast/internal/problem"
 	"example.com/holdfast/internal/service"
+	"example.com/holdfast/pkg/resilience"
 )
 
 // Every route that may call somebody is declared with what it may spend, and nothing is declared that is not there.
@@ -300,6 +303,42 @@ func TestCurrencyChoice(t *testing.T) {
 		if got := backTo(next); got != want {
 			t.Errorf("back to %q goes to %q, want %q", next, got, want)
 		}
+	}
+}
+
+// The gateway says itself how critical a request is and how long it may take, whatever a stranger says of it; the
+// request id goes along.
+func TestB26HeadersOfTheHouse(t *testing.T) {
+	g := open(t, func(c *Config) { c.Carousel = "deferred" })
+	b := g.browser()
+	form := b.putInCart("emma").form("/orders", nil)
+	b.http.CheckRedirect = func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }
+	for _, c := range []struct {
+		method, path string
+		form         url.Values
+		class        resilience.Criticality
+		budget       time.Duration
+	}{
+		{http.MethodGet, "/books/emma", nil, resilience.Default, pageBudget},
+		{http.MethodGet, "/books/emma/related", nil, resilience.Sheddable, carouselBudget},
+		{http.MethodPost, "/orders", form, resilience.Critical, orderBudget},
+		{http.MethodGet, "/orders/ord_1", nil, resilience.Default, pageBudget},
+	} {
+		b.do(c.method, c.path, c.form, resilience.CriticalityHeader, "sheddable", resilience.DeadlineHeader, "1; remaining=1",
+			service.RequestIDHeader, "a-request")
+		g.fake.set(func() {
+			if got := g.fake.last.Get(resilience.CriticalityHeader); got != c.class.String() {
+				t.Errorf("%s %s went out as %s, want %s", c.method, c.path, got, c.class)
+			}
+			if got := g.fake.last.Get(service.RequestIDHeader); got != "a-request" {
+				t.Errorf("%s %s went out as request %q", c.method, c.path, got)
+			}
+			_, remaining, _ := strings.Cut(g.fake.last.Get(resilience.DeadlineHeader), "remaining=")
+			ms, err := strconv.Atoi(remaining)
+			if left := time.Duration(ms) * time.Millisecond; err != nil || left <= 0 || left > c.budget-reserve {
+				t.Errorf("%s %s went out with %q left of %v", c.method, c.path, remaining, c.budget)
+			}
+		})
 	}
 }
 
