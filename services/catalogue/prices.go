@@ -105,7 +105,7 @@ func (s *Service) tariffIn(ctx context.Context, code string) (tariff, error) {
 
 func (s *Service) lookUpRates(ctx context.Context) (rates, error) {
 	fallback := resilience.FallbackFunc(func(context.Context, error) (rates, error) { return s.lastRates(), nil })
-	answer, err := service.GetJSON(ctx, s.rates, &s.currencyURL, "/rates?base="+Home, fallback)
+	answer, err := service.GetJSON(ctx, s.rates, s.currencyURL, "/rates?base="+Home, fallback)
 	if p := refusal(err); p != nil {
 		answer, err = s.lastRates(), tolerate(s.rates, p)
 	}

@@ -42,7 +42,7 @@ var noSuggestions = suggestions{fallback: true}
 
 func (s *Service) suggest(ctx context.Context, book string) (suggestions, error) {
 	path := fmt.Sprintf("/related/%s?limit=%d", book, maxRelated)
-	answer, err := service.GetJSON(ctx, s.related, &s.recommendationsURL, path, resilience.FallbackTo(noSuggestions))
+	answer, err := service.GetJSON(ctx, s.related, s.recommendationsURL, path, resilience.FallbackTo(noSuggestions))
 	switch p := refusal(err); {
 	case p == nil:
 	case p.Status == http.StatusNotFound: // an answer: it has nothing to say about this book

@@ -89,6 +89,37 @@ type suggested struct {
 	Price  currency.Amount `json:"price"`
 }
 
+// footnotes say how much of an answer is what was asked for.
+type footnotes struct {
+	RatesAsOf string   `json:"rates_as_of,omitempty"` // the day of the rates that the prices were converted at
+	Degraded  []string `json:"degraded,omitempty"`
+}
+
+// The answers of the four routes.
+type (
+	listAnswer struct {
+		Books    []listed       `json:"books"`
+		Total    int            `json:"total"`
+		Page     int            `json:"page"`
+		Pages    int            `json:"pages"`
+		Subjects []SubjectCount `json:"subjects"`
+		Currency string         `json:"currency"` // the shop's own where the one asked for is not to be had
+		footnotes
+	}
+	bookAnswer struct {
+		Book    shown       `json:"book"`
+		Related []suggested `json:"related"`
+		footnotes
+	}
+	carouselAnswer struct {
+		Related []suggested `json:"related"`
+		footnotes
+	}
+	pricesAnswer struct {
+		Prices map[string]currency.Amount `json:"prices"`
+	}
+)
+
 func (s *Service) list(r *http.Request) (any, error) {
 	p := parametersOf(r)
 	q, code := p.query(), p.currency()
@@ -106,16 +137,10 @@ func (s *Service) list(r *http.Request) (any, error) {
 			return nil, err
 		}
 	}
-	return struct {
-		Books    []listed       `json:"books"`
-		Total    int            `json:"total"`
-		Page     int            `json:"page"`
-		Pages    int            `json:"pages"`
-		Subjects []SubjectCount `json:"subjects"`
-		Currency string         `json:"currency"`
-		RatesAs  string         `json:"rates_as_of,omitempty"`
-		Degraded []string       `json:"degraded,omitempty"`
-	}{books, page.Total, page.Page, page.Pages, page.Subjects, t.currency, t.asOf, degraded(false, t.degraded)}, nil
+	return listAnswer{
+		Books: books, Total: page.Total, Page: page.Page, Pages: page.Pages, Subjects: page.Subjects,
+		Currency: t.currency, footnotes: footnote(suggestions{}, t),
+	}, nil
 }
 
 func (s *Service) show(r *http.Request) (any, error) {
@@ -144,12 +169,7 @@ func (s *Service) show(r *http.Request) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	return struct {
-		Book     shown       `json:"book"`
-		Related  []suggested `json:"related"`
-		RatesAs  string      `json:"rates_as_of,omitempty"`
-		Degraded []string    `json:"degraded,omitempty"`
-	}{shown{l, book.Description}, carousel, t.asOf, degraded(ids.fallback, t.degraded)}, nil
+	return bookAnswer{Book: shown{l, book.Description}, Related: carousel, footnotes: footnote(ids, t)}, nil
 }
 
 func (s *Service) carousel(r *http.Request) (any, error) {
@@ -168,11 +188,7 @@ func (s *Service) carousel(r *http.Request) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	return struct {
-		Related  []suggested `json:"related"`
-		RatesAs  string      `json:"rates_as_of,omitempty"`
-		Degraded []string    `json:"degraded,omitempty"`
-	}{carousel, t.asOf, degraded(ids.fallback, t.degraded)}, nil
+	return carouselAnswer{Related: carousel, footnotes: footnote(ids, t)}, nil
 }
 
 // prices tells what books cost in Home. It waits for nobody: an order hangs on it.
@@ -189,9 +205,7 @@ func (s *Service) prices(r *http.Request) (any, error) {
 			prices[id] = b.Price
 		}
 	}
-	return struct {
-		Prices map[string]currency.Amount `json:"prices"`
-	}{prices}, nil
+	return pricesAnswer{prices}, nil
 }
 
 // named returns the book that the path of r names, once the rest of the request is known to be right too.
@@ -245,13 +259,13 @@ func (t tariff) suggested(books []*Book) ([]suggested, error) {
 	return all, nil
 }
 
-func degraded(carousel, prices bool) []string {
-	var what []string
-	if carousel {
-		what = append(what, degradedCarousel)
+func footnote(ids suggestions, t tariff) footnotes {
+	notes := footnotes{RatesAsOf: t.asOf}
+	if ids.fallback {
+		notes.Degraded = append(notes.Degraded, degradedCarousel)
 	}
-	if prices {
-		what = append(what, degradedPrices)
+	if t.degraded {
+		notes.Degraded = append(notes.Degraded, degradedPrices)
 	}
-	return what
+	return notes
 }

@@ -20,8 +20,8 @@ import (
 type Config struct {
 	service.Config `embed:""`
 
-	RecommendationsURL service.Addresses `name:"recommendations-url" env:"RECOMMENDATIONS_URL" default:"http://127.0.0.1:8082" help:"Where recommendations answers; several with commas."`
-	CurrencyURL        service.Addresses `name:"currency-url" env:"CURRENCY_URL" default:"http://127.0.0.1:8084" help:"Where currency answers; several with commas."`
+	RecommendationsURL *service.Addresses `name:"recommendations-url" env:"RECOMMENDATIONS_URL" default:"http://127.0.0.1:8082" help:"Where recommendations answers; several with commas."`
+	CurrencyURL        *service.Addresses `name:"currency-url" env:"CURRENCY_URL" default:"http://127.0.0.1:8084" help:"Where currency answers; several with commas."`
 }
 
 // The copy of the store that everybody is served from is made anew in the background. Why these: a new price is seen
@@ -40,10 +40,10 @@ type Service struct {
 	shelf atomic.Pointer[shelf]       // the copy of the store; never nil
 
 	related            *resilience.Endpoint
-	recommendationsURL service.Addresses
+	recommendationsURL *service.Addresses
 
 	rates       *resilience.Endpoint
-	currencyURL service.Addresses
+	currencyURL *service.Addresses
 	last        atomic.Pointer[keptRates] // nil until a look-up succeeded
 }
 
@@ -61,7 +61,8 @@ func New(cfg Config, c *service.Chassis) (*Service, error) {
 }
 
 func newService(cfg Config, c *service.Chassis, store Store) (*Service, error) {
-	if cfg.RecommendationsURL.Len() == 0 || cfg.CurrencyURL.Len() == 0 {
+	none := func(a *service.Addresses) bool { return a == nil || a.Len() == 0 }
+	if none(cfg.RecommendationsURL) || none(cfg.CurrencyURL) {
 		return nil, errors.New("catalogue: RECOMMENDATIONS_URL and CURRENCY_URL must both be given")
 	}
 	related, err := c.Open(recommendations)
@@ -87,6 +88,7 @@ func newService(cfg Config, c *service.Chassis, store Store) (*Service, error) {
 		return nil, fmt.Errorf("catalogue: first copy of the store: %w", err)
 	}
 	c.Go("copy of the store", func(ctx context.Context) error { return s.keepCopying(ctx, c.Log()) })
+	c.Routes(Routes...)
 	s.Handler = s.routes(c.Within(routeBudget))
 	return s, nil
 }

@@ -5,12 +5,14 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"io"
 	"log/slog"
 	"net/http"
 	"net/http/httptest"
 	"net/url"
 	"slices"
+	"strconv"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -21,6 +23,7 @@ import (
 	"go.uber.org/goleak"
 
 	"example.com/holdfast/internal/service"
+	"example.com/holdfast/pkg/resilience"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
@@ -62,6 +65,7 @@ func holds(w http.ResponseWriter, r *http.Request) { <-r.Context().Done() }
 // shop is a catalogue between two leaves that it may lose.
 type shop struct {
 	*Service
+	chassis                   *service.Chassis
 	recommendations, currency *leaf
 }
 
@@ -72,17 +76,18 @@ func newShop(t testing.TB, defences string) *shop {
 		t.Fatal(err)
 	}
 	s := &shop{
-		recommendations: newLeaf(t, says(200, `{"book":"moby-dick","related":["typee","unheard-of","moby-dick","the-odyssey"]}`)),
+		recommendations: newLeaf(t, says(200, `{"book":"moby-dick","related":["typee","unheard-of","moby-dick","an-odyssey"]}`)),
 		currency:        newLeaf(t, says(200, someRates)),
 	}
 	cfg := Config{Config: service.Defaults("catalogue")}
-	cfg.Defences = defences
+	cfg.Defences, cfg.Addr, cfg.AdminAddr, cfg.DrainDelay = defences, "127.0.0.1:0", "127.0.0.1:0", 0
 	cfg.RecommendationsURL = addresses(t, s.recommendations.URL)
 	cfg.CurrencyURL = addresses(t, s.currency.URL)
 	c, err := service.New("catalogue", cfg.Config, service.LogTo(io.Discard), service.AnnounceTo(io.Discard))
 	if err != nil {
 		t.Fatal(err)
 	}
+	s.chassis = c
 	if s.Service, err = newService(cfg, c, store); err != nil {
 		t.Fatal(err)
 	}
@@ -93,13 +98,13 @@ func newShop(t testing.TB, defences string) *shop {
 	return s
 }
 
-func addresses(t testing.TB, list string) service.Addresses {
+func addresses(t testing.TB, list string) *service.Addresses {
 	t.Helper()
 	a, err := service.ParseAddresses(list)
 	if err != nil {
 		t.Fatal(err)
 	}
-	return a
+	return &a
 }
 
 // reply is any answer of the catalogue, as a caller reads it.
@@ -168,7 +173,7 @@ func TestABookWithItsCarouselInAnotherCurrency(t *testing.T) {
 	if want := (money{"11.00", "EUR"}); got.Book.Price != want { // 12.50 × 0.8797396 = 10.996745
 		t.Errorf("price %v, want %v", got.Book.Price, want)
 	}
-	if diff := cmp.Diff([]string{"typee", "the-odyssey"}, got.related()); diff != "" {
+	if diff := cmp.Diff([]string{"typee", "an-odyssey"}, got.related()); diff != "" {
 		t.Errorf("related (-want +got)\n%s", diff)
 	}
 	if want := (money{"7.96", "EUR"}); got.Related[0].Price != want { // 9.05 × 0.8797396 = 7.96164338
@@ -271,7 +276,11 @@ func TestD1PricesFallBackToTheLastRatesThenToDollars(t *testing.T) {
 				t.Fatalf("a good answer is marked %v", got.Degraded)
 			}
 			s.currency.now(answer)
+			fetched := s.last.Load().fetched
 			got := s.get(t, "/books/typee?currency=EUR")
+			if s.last.Load().fetched != fetched {
+				t.Error("the last rates grew young by being used")
+			}
 			if want := (money{"7.96", "EUR"}); got.Book.Price != want || got.RatesAsOf != "2026-09-24" || !slices.Equal(got.Degraded, []string{"prices"}) {
 				t.Errorf("fetched before: %+v, want the last rates, marked", got)
 			}
@@ -321,7 +330,7 @@ func TestWithFallbacksOffTheErrorFailsThePage(t *testing.T) {
 
 func TestAPanicInACallIsAnOutcomeOfIt(t *testing.T) {
 	s := newShop(t, "all")
-	s.recommendationsURL, s.currencyURL = service.Addresses{}, service.Addresses{} // panics when asked for the next
+	s.recommendationsURL, s.currencyURL = new(service.Addresses), new(service.Addresses) // panics when asked for the next
 	got := s.get(t, "/books/moby-dick?currency=EUR")
 	if got.Status != 200 || !slices.Equal(got.Degraded, []string{"carousel", "prices"}) {
 		t.Errorf("got %+v, want a page that says carousel and prices", got)
@@ -442,6 +451,63 @@ func TestHeadAndOtherMethods(t *testing.T) {
 	}
 }
 
+// Over real listeners, with a caller who has 200 ms left and a recommendations that never answers.
+func TestOverTheChassis(t *testing.T) {
+	s := newShop(t, "all")
+	s.recommendations.now(holds)
+	ctx, stop := context.WithCancel(t.Context())
+	ran := make(chan error, 1)
+	go func() { ran <- s.chassis.Run(ctx, s) }()
+	defer func() {
+		stop()
+		if err := <-ran; err != nil {
+			t.Errorf("did not stop in order: %v", err)
+		}
+	}()
+	select {
+	case <-s.chassis.Ready():
+	case err := <-ran:
+		ran <- nil
+		t.Fatal(err)
+	}
+	public, _ := s.chassis.Addrs()
+	transport := new(http.Transport)
+	defer transport.CloseIdleConnections()
+
+	r, err := http.NewRequestWithContext(t.Context(), http.MethodGet, "http://"+public+"/books/moby-dick?currency=EUR", nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	const left = 200 * time.Millisecond
+	r.Header.Set("X-Request-Id", "reader-1")
+	r.Header.Set(resilience.DeadlineHeader, fmt.Sprintf("%d; remaining=%d", time.Now().Add(left).UnixMilli(), left.Milliseconds()))
+	start := time.Now()
+	resp, err := transport.RoundTrip(r)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer resp.Body.Close()
+	var got reply
+	if err := json.NewDecoder(resp.Body).Decode(&got); err != nil {
+		t.Fatal(err)
+	}
+	if took := time.Since(start); resp.StatusCode != 200 || !slices.Equal(got.Degraded, []string{"carousel"}) || took >= left {
+		t.Errorf("after %v: %d, degraded %v; want 200, carousel, within %v", took, resp.StatusCode, got.Degraded, left)
+	}
+
+	for leaf, want := range map[*leaf]string{s.recommendations: "sheddable", s.currency: "default"} {
+		asked := leaf.last.Load().Header
+		if asked.Get("X-Request-Id") != "reader-1" || asked.Get(resilience.CriticalityHeader) != want {
+			t.Errorf("asked with id %q and criticality %q, want reader-1 and %s",
+				asked.Get("X-Request-Id"), asked.Get(resilience.CriticalityHeader), want)
+		}
+		_, remaining, _ := strings.Cut(asked.Get(resilience.DeadlineHeader), "remaining=")
+		if ms, err := strconv.Atoi(remaining); err != nil || ms <= 0 || ms > int((left-reserve).Milliseconds()) {
+			t.Errorf("asked with %q left, want at most %v", asked.Get(resilience.DeadlineHeader), left-reserve)
+		}
+	}
+}
+
 // storeFunc is a store that does what a test wants.
 type storeFunc func(context.Context) ([]Book, error)
 
@@ -450,8 +516,23 @@ func (f storeFunc) All(ctx context.Context) ([]Book, error) { return f(ctx) }
 func TestAStoreThatFailsCostsFreshnessOnly(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		books := testBooks(t)
-		var now storeFunc = func(context.Context) ([]Book, error) { return slices.Clone(books), nil }
-		s := &Service{store: storeFunc(func(ctx context.Context) ([]Book, error) { return now(ctx) })}
+		rounds := []struct {
+			what  string
+			store storeFunc
+			want  int // books on the shelf afterwards
+		}{
+			{"works", func(context.Context) ([]Book, error) { return slices.Clone(books), nil }, 6},
+			{"fails", func(context.Context) ([]Book, error) { return nil, errors.New("disk on fire") }, 6},
+			{"is broken", func(context.Context) ([]Book, error) { return make([]Book, 1), nil }, 6},
+			{"works again", func(context.Context) ([]Book, error) { return slices.Clone(books[:4]), nil }, 4},
+			{"hangs", func(ctx context.Context) ([]Book, error) { <-ctx.Done(); return nil, ctx.Err() }, 4},
+			{"works after all", func(context.Context) ([]Book, error) { return slices.Clone(books[:5]), nil }, 5},
+		}
+		round := -1
+		s := &Service{store: storeFunc(func(ctx context.Context) ([]Book, error) {
+			round++
+			return rounds[round].store(ctx)
+		})}
 		if err := s.copyStore(t.Context()); err != nil {
 			t.Fatal(err)
 		}
@@ -459,29 +540,23 @@ func TestAStoreThatFailsCostsFreshnessOnly(t *testing.T) {
 		var log bytes.Buffer
 		ended := make(chan error)
 		go func() { ended <- s.keepCopying(ctx, slog.New(slog.NewTextHandler(&log, nil))) }()
-		round := func(what string, store storeFunc, wantBooks int, wantLog string) {
-			t.Helper()
-			now = store
-			log.Reset()
-			time.Sleep(copyEvery) // of the bubble's clock: no test waits for it
-			synctest.Wait()
-			if got := len(s.shelf.Load().books); got != wantBooks || !strings.Contains(log.String(), wantLog) {
-				t.Errorf("%s: %d books on the shelf, log %q; want %d, %q", what, got, log.String(), wantBooks, wantLog)
+		for i, r := range rounds {
+			if i > 0 {
+				time.Sleep(copyEvery) // of the bubble's clock: no test waits for it
 			}
-		}
-		round("fails", func(context.Context) ([]Book, error) { return nil, errors.New("disk on fire") }, 6, "disk on fire")
-		round("is broken", func(context.Context) ([]Book, error) { return make([]Book, 1), nil }, 6, "not a slug")
-		round("works again", func(context.Context) ([]Book, error) { return slices.Clone(books[:4]), nil }, 4, "")
-		hung := func(ctx context.Context) ([]Book, error) { <-ctx.Done(); return nil, ctx.Err() }
-		round("hangs", hung, 4, "")
-		time.Sleep(copyWithin)
-		synctest.Wait()
-		if !strings.Contains(log.String(), "deadline exceeded") {
-			t.Errorf("a store that hangs was not given up after %v", copyWithin)
+			synctest.Wait()
+			if got := len(s.shelf.Load().books); got != r.want {
+				t.Errorf("store %s: %d books on the shelf, want %d", r.what, got, r.want)
+			}
 		}
 		stop()
 		if err := <-ended; err != nil {
 			t.Error(err)
+		}
+		for _, want := range []string{"disk on fire", "not a slug", context.DeadlineExceeded.Error()} {
+			if !strings.Contains(log.String(), want) {
+				t.Errorf("the log does not tell %q:\n%s", want, &log)
+			}
 		}
 	})
 }
