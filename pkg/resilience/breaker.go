@@ -13,11 +13,13 @@ import (
 // the calls in flight: the tallies of the window, the time of the next probe with its jitter, and the decision to
 // open. So gobreaker is told nothing while closed but the one failure that opens it.
 //
-// Its State and Counts are never asked by a scrape: State moves the state. All fields are guarded by the endpoint's
-// mutex; gobreaker's callbacks, which run under a lock of its own, are not used for anything but constants.
+// Its State and Counts are never asked: State moves the state, and so does a late result. The state is noted when
+// gobreaker tells of a change, under a lock of its own, and noting it asks gobreaker nothing. All fields are guarded
+// by the endpoint's mutex.
 type breaker struct {
 	rules   Breaker
 	slots   int
+	flight  *flight // the endpoint's
 	machine *gobreaker.TwoStepCircuitBreaker[struct{}]
 	state   gobreaker.State
 	// generation tells results of calls begun before a change of state from those after it.
@@ -33,18 +35,17 @@ var (
 	errNeutral      = errors.New("neither success nor failure")
 )
 
-func newBreaker(rules Breaker, slots int, now time.Time) *breaker {
-	return &breaker{
-		rules: rules,
-		slots: slots,
-		machine: gobreaker.NewTwoStepCircuitBreaker[struct{}](gobreaker.Settings{
-			MaxRequests: uint32(max(1, rules.Probes)),
-			Timeout:     1, // ns: probesAt keeps the time
-			ReadyToTrip: func(gobreaker.Counts) bool { return true },
-			IsExcluded:  func(err error) bool { return err == errNeutral },
-		}),
-		window: window{start: now, length: rules.Window},
-	}
+func newBreaker(rules Breaker, slots int, flight *flight, now time.Time) *breaker {
+	flight.forget()
+	b := &breaker{rules: rules, slots: slots, flight: flight, window: window{start: now, length: rules.Window}}
+	b.machine = gobreaker.NewTwoStepCircuitBreaker[struct{}](gobreaker.Settings{
+		MaxRequests:   uint32(max(1, rules.Probes)),
+		Timeout:       1, // ns: probesAt keeps the time
+		ReadyToTrip:   func(gobreaker.Counts) bool { return true },
+		IsExcluded:    func(err error) bool { return err == errNeutral },
+		OnStateChange: func(_ string, _, to gobreaker.State) { b.enter(to, time.Now()) },
+	})
+	return b
 }
 
 // ticket is the breaker's leave for one call, to be handed back with its result.
@@ -66,11 +67,10 @@ func (b *breaker) admit(now time.Time) (ticket, bool) {
 	if now.Before(b.probesAt) {
 		return ticket{}, false
 	}
-	done, err := b.machine.Allow()
+	done, err := b.machine.Allow() // half-open now, if it was not
 	if err != nil {
 		return ticket{}, false
 	}
-	b.enter(gobreaker.StateHalfOpen, now)
 	t.generation, t.probe = b.generation, done
 	return t, true
 }
@@ -85,46 +85,53 @@ const (
 	neutral verdict = 4 // says nothing of the dependency
 )
 
-// report counts a result, once for each ticket. slowInFlight is how many calls are older than SlowAfter and not back.
-func (b *breaker) report(t ticket, v verdict, slowInFlight int, now time.Time) {
-	if b == nil || t.breaker != b {
-		return // the policy got another breaker since
-	}
-	if t.probe != nil {
-		b.reportProbe(t, v, now)
+// report counts a result, once for each ticket, unless the breaker has changed its state, or the policy its breaker,
+// since the call began.
+func (b *breaker) report(t ticket, v verdict, slowAfter time.Duration, now time.Time) {
+	if b == nil || t.breaker != b || t.generation != b.generation {
 		return
 	}
-	if t.generation != b.generation || v == neutral || now.Before(b.settled) {
+	if t.probe != nil {
+		t.probe(v.err())
+		return
+	}
+	if v == neutral || now.Before(b.settled) {
 		return
 	}
 	b.window.add(v, now)
-	switch {
-	case v == healthy:
-		b.consecutive = 0
-	case v&failed != 0:
+	if v&failed != 0 {
 		b.consecutive++
+	} else {
+		b.consecutive = 0
 	}
-	b.judge(slowInFlight, now)
+	b.judge(b.flight.slow(now, slowAfter), now)
 }
 
-func (b *breaker) reportProbe(t ticket, v verdict, now time.Time) {
-	var err error
+// err is how gobreaker is told of a probe.
+func (v verdict) err() error {
 	switch v {
 	case healthy:
+		return nil
 	case neutral:
-		err = errNeutral // gives the place back
+		return errNeutral // gives the place back
 	default:
-		err = errUnsuccessful
+		return errUnsuccessful
 	}
-	t.probe(err)
-	if t.generation == b.generation {
-		b.enter(b.machine.State(), now)
+}
+
+// look judges by the calls in flight, when no result has come in: all slots may be hung.
+func (b *breaker) look(slowAfter time.Duration, now time.Time) {
+	if b == nil || b.state != gobreaker.StateClosed {
+		return
+	}
+	if n := b.flight.slow(now, slowAfter); n > 0 {
+		b.judge(n, now)
 	}
 }
 
 // judge opens a closed breaker if a rule says so.
 func (b *breaker) judge(slowInFlight int, now time.Time) {
-	if b == nil || b.state != gobreaker.StateClosed || now.Before(b.settled) {
+	if b.state != gobreaker.StateClosed || now.Before(b.settled) {
 		return
 	}
 	sum := b.window.sum(now)
@@ -135,33 +142,30 @@ func (b *breaker) judge(slowInFlight int, now time.Time) {
 	if b.rules.Consecutive > 0 && b.consecutive >= b.rules.Consecutive ||
 		reached(b.rules.TimeoutRate, sum.slow+slowInFlight, all, enough) ||
 		reached(b.rules.FailureRate, sum.failed, sum.total, b.rules.MinRequests) {
-		b.trip(now)
+		b.trip()
 	}
 }
 
-// reached tells whether n of total is at least the rate, where the total is enough to tell.
+// reached tells whether n of total is at least the rate, where the total is enough to tell. One is never enough,
+// however few the slots: a hiccup must not open a breaker.
 func reached(rate float64, n, total, enough int) bool {
-	return rate > 0 && n > 0 && total >= enough && float64(n) >= rate*float64(total)
+	return rate > 0 && n > 1 && total >= enough && float64(n) >= rate*float64(total)
 }
 
-func (b *breaker) trip(now time.Time) {
-	done, err := b.machine.Allow()
-	if err != nil {
-		return // not closed after all
+func (b *breaker) trip() {
+	if done, err := b.machine.Allow(); err == nil { // it is closed, so it allows
+		done(errUnsuccessful)
 	}
-	done(errUnsuccessful)
-	b.enter(gobreaker.StateOpen, now)
 }
 
-// enter notes the state that the machine is in.
+// enter notes the state that the machine is in now. Calls of the state before mean nothing in this one, those still
+// in flight included: else the hung calls that opened a breaker would open it again when it has just closed.
 func (b *breaker) enter(state gobreaker.State, now time.Time) {
-	if state == b.state {
-		return
-	}
 	b.state = state
 	b.generation++
 	b.consecutive = 0
 	b.window.clear()
+	b.flight.forget()
 	if state == gobreaker.StateOpen {
 		b.probesAt = now.Add(jitter(b.rules.Cooldown))
 	}

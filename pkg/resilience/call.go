@@ -18,39 +18,36 @@ func Call[T any](ctx context.Context, e *Endpoint, fn func(context.Context) (T, 
 	p := e.dep.policy.Load()
 	e.dep.budget.earn()
 	for try := 1; ; try++ {
-		v, err := once(ctx, e, p, fn)
-		if err == nil {
-			return v, nil
+		v, answered, failed := once(ctx, e, p, fn)
+		if failed == nil {
+			return v, answered
 		}
-		call, ok := err.(*Error)
-		if !ok {
-			return v, err // expected
-		}
-		if e.retry(ctx, p, try, call) {
+		if pause, ok := e.mayRetry(ctx, p, try, failed); ok && e.pause(ctx, pause) {
 			continue
 		}
-		if len(fallback) > 0 && !p.NoFallback && call.Outcome != Cancelled {
-			if answer, ok := fallback[0].answer(ctx, e, err); ok {
+		if len(fallback) > 0 && !p.NoFallback && failed.Outcome != Cancelled {
+			if answer, ok := fallback[0].answer(ctx, e, p, failed); ok {
 				e.fallbacks.Add(1)
 				return answer, nil
 			}
 		}
-		return v, err
+		return v, failed
 	}
 }
 
-func once[T any](ctx context.Context, e *Endpoint, p *policy, fn func(context.Context) (T, error)) (v T, err error) {
-	a, err := e.begin(ctx, p)
-	if err != nil {
-		return v, err
+// once makes one attempt. answered is an expected error of a dependency that is well.
+func once[T any](ctx context.Context, e *Endpoint, p *policy, fn func(context.Context) (T, error)) (v T, answered error, failed *Error) {
+	a, failed := e.begin(ctx, p)
+	if failed != nil {
+		return v, nil, failed
 	}
 	if p.WalkAway {
 		return walkAway(a, fn)
 	}
-	v, err = protect(a, fn)
-	err = a.finish(err)
+	v, err := protect(a, fn)
+	answered, failed = a.finish(err)
 	a.release()
-	return v, err
+	return v, answered, failed
 }
 
 // protect turns a panic of fn into an error, and ends the attempt if fn ends its goroutine.
@@ -63,7 +60,7 @@ func protect[T any](a *attempt, fn func(context.Context) (T, error)) (v T, err e
 		r := recover()
 		err = &panicError{value: r, stack: debug.Stack()}
 		if r == nil { // runtime.Goexit: nobody will read err
-			_ = a.finish(err)
+			a.finish(err)
 			a.release()
 		}
 	}()
@@ -74,38 +71,42 @@ func protect[T any](a *attempt, fn func(context.Context) (T, error)) (v T, err e
 
 // walkAway leaves fn behind when the attempt ends before it. Its slot stays taken until it returns, and that is
 // the bound on how many can be left behind.
-func walkAway[T any](a *attempt, fn func(context.Context) (T, error)) (T, error) {
+func walkAway[T any](a *attempt, fn func(context.Context) (T, error)) (v T, answered error, failed *Error) {
 	type result struct {
 		v   T
 		err error
 	}
 	back := make(chan result, 1)
-	var left atomic.Bool
+	var left atomic.Bool // by the caller or by fn, whoever is first
 	go func() {
-		var r result
+		r := result{err: errExited} // which stays if fn ends its goroutine
 		defer func() {
-			back <- r
-			a.release()
+			a.release() // first: who has the result may need the slot
 			if !left.CompareAndSwap(false, true) {
 				a.endpoint.abandoned.Add(-1)
 			}
+			back <- r
 		}()
 		r.v, r.err = protect(a, fn)
 	}()
 	select {
 	case r := <-back:
-		return r.v, a.finish(r.err)
+		answered, failed = a.finish(r.err)
+		return r.v, answered, failed
 	case <-a.Done():
 	}
 	a.endpoint.abandoned.Add(1)
 	if !left.CompareAndSwap(false, true) { // it came back after all
 		a.endpoint.abandoned.Add(-1)
 		r := <-back
-		return r.v, a.finish(r.err)
+		answered, failed = a.finish(r.err)
+		return r.v, answered, failed
 	}
-	var none T
-	return none, a.finish(a.Err())
+	answered, failed = a.finish(a.Err())
+	return v, answered, failed
 }
+
+var errExited = &panicError{value: "the function ended its goroutine"}
 
 type panicError struct {
 	value any
@@ -134,6 +135,7 @@ type attempt struct {
 
 	// What a joined client saw.
 	status     atomic.Int32
+	cut        atomic.Bool  // by a timer of the transport: connect, TLS
 	retryAfter atomic.Int64 // ns
 	final      atomic.Bool  // must not be repeated
 }
@@ -159,24 +161,22 @@ func (a *attempt) release() {
 	}
 }
 
-// finish settles the attempt by what its function returned, and returns what the caller is told.
-func (a *attempt) finish(err error) error {
+// finish settles the attempt by what its function returned, and returns what the caller is told: an error that is an
+// answer, or what went wrong.
+func (a *attempt) finish(err error) (answered error, failed *Error) {
 	o := a.classify(err)
 	a.endpoint.settle(a, o)
 	if a.stop != nil {
 		a.stop()
 	}
 	a.cancel()
-	if err == nil {
-		return nil
+	if expected, ok := err.(*expectedError); ok {
+		return expected.error, nil
 	}
-	if o == Success {
-		if expected, ok := err.(*expectedError); ok {
-			return expected.error
-		}
-		return err
+	if err == nil || o == Success {
+		return err, nil
 	}
-	return a.failure(o, err)
+	return nil, a.failure(o, err)
 }
 
 func (a *attempt) failure(o Outcome, err error) *Error {
@@ -200,11 +200,14 @@ func (a *attempt) classify(err error) Outcome {
 	if _, ok := errors.AsType[*expectedError](err); ok {
 		return Success
 	}
-	o := endedBy(a.caller, a)
-	if o == Failure && status >= 400 && !failedStatus(status) {
+	switch o := endedBy(a); {
+	case o == Failure && a.cut.Load():
+		return Timeout
+	case o == Failure && status >= 400 && !failedStatus(status):
 		return Success
+	default:
+		return o
 	}
-	return o
 }
 
 // failedStatus tells which answers are the dependency's failures: its errors, and its want of capacity.
@@ -225,7 +228,7 @@ func (a *attempt) verdict(o Outcome, elapsed time.Duration) verdict {
 	case Failure, Panicked:
 		return v | failed
 	case Timeout:
-		if v == slow {
+		if v == slow || a.cut.Load() {
 			return slow | failed
 		}
 	}
@@ -233,4 +236,4 @@ func (a *attempt) verdict(o Outcome, elapsed time.Duration) verdict {
 }
 
 // overdue settles an attempt whose time is over, whatever its function does.
-func (a *attempt) overdue() { a.endpoint.settle(a, endedBy(a.caller, a)) }
+func (a *attempt) overdue() { a.endpoint.settle(a, endedBy(a)) }

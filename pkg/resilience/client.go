@@ -6,8 +6,9 @@ import (
 	"fmt"
 	"io"
 	"maps"
+	"net"
 	"net/http"
-	"sync"
+	"sync/atomic"
 	"time"
 )
 
@@ -26,10 +27,18 @@ func (e *Endpoint) Client() *http.Client {
 type guarded struct{ endpoint *Endpoint }
 
 func (g guarded) RoundTrip(r *http.Request) (*http.Response, error) {
-	if a := attemptFrom(r.Context()); a != nil && a.endpoint == g.endpoint {
+	if a := attemptFrom(r.Context()); a != nil && a.endpoint == g.endpoint && a.bounds(r.Context()) {
 		return a.join(r)
 	}
 	return g.endpoint.alone(r)
+}
+
+// bounds reports whether ctx ends with the attempt at the latest. A context that was detached from it, or kept for
+// afterwards, still carries the attempt, but nothing would end its requests.
+func (a *attempt) bounds(ctx context.Context) bool {
+	latest, bounded := a.Deadline()
+	own, ok := ctx.Deadline()
+	return a.Err() == nil && ctx.Done() != nil && (!bounded || ok && !own.After(latest))
 }
 
 // join sends a request as part of an attempt that a Call has begun.
@@ -51,58 +60,65 @@ func (e *Endpoint) alone(r *http.Request) (*http.Response, error) {
 	ctx := r.Context()
 	e.dep.budget.earn()
 	for try := 1; ; try++ {
-		resp, err := e.single(ctx, p, r)
-		if err == nil {
+		resp, failed := e.single(ctx, p, r)
+		if failed == nil {
 			return resp, nil
 		}
-		call, ok := err.(*Error)
-		if !ok || !idempotent(r) || !e.retry(ctx, p, try, call) {
-			if call != nil && call.response != nil {
-				return call.response, nil // an answer, though a failure: the caller may want to read it
-			}
-			return nil, err
+		var pause time.Duration
+		ok := replayable(r)
+		if ok {
+			pause, ok = e.mayRetry(ctx, p, try, failed)
 		}
-		if call.response != nil {
-			_ = call.response.Body.Close()
+		if !ok && resp != nil {
+			return resp, nil // an answer, though a failure: the caller may want to read it
 		}
-		if r, ok = rewind(r); !ok {
-			return nil, err
+		if resp != nil {
+			_ = resp.Body.Close() // before the pause, which holds no slot
+		}
+		if !ok || !e.pause(ctx, pause) {
+			return nil, failed
+		}
+		var err error
+		if r, err = rewind(r); err != nil {
+			return nil, failed
 		}
 	}
 }
 
-// rewind returns r with its body to be sent anew, if it can be.
-func rewind(r *http.Request) (*http.Request, bool) {
-	if r.Body == nil || r.Body == http.NoBody {
-		return r, true
-	}
+// replayable tells whether a request may be sent twice and its body is there for it.
+func replayable(r *http.Request) bool {
+	return idempotent(r) && (r.Body == nil || r.Body == http.NoBody || r.GetBody != nil)
+}
+
+// rewind returns r with its body to be sent anew.
+func rewind(r *http.Request) (*http.Request, error) {
 	if r.GetBody == nil {
-		return r, false
+		return r, nil
 	}
 	body, err := r.GetBody()
 	if err != nil {
-		return r, false
+		return nil, err
 	}
 	again := r.WithContext(r.Context())
 	again.Body = body
-	return again, true
+	return again, nil
 }
 
-// single makes one attempt of one request. A failed status comes back as an *Error that holds the response, still
-// to be read or closed.
-func (e *Endpoint) single(ctx context.Context, p *policy, r *http.Request) (*http.Response, error) {
-	a, err := e.begin(ctx, p)
-	if err != nil {
+// single makes one attempt of one request. A failed status comes back as an *Error beside the response, which is
+// still to be read or closed.
+func (e *Endpoint) single(ctx context.Context, p *policy, r *http.Request) (*http.Response, *Error) {
+	a, failed := e.begin(ctx, p)
+	if failed != nil {
 		if r.Body != nil {
 			_ = r.Body.Close()
 		}
-		return nil, err
+		return nil, failed
 	}
 	resp, err := a.send(r, a)
 	if err != nil {
-		err = a.finish(err)
+		_, failed = a.finish(err)
 		a.release()
-		return nil, err
+		return nil, failed
 	}
 	if a.stop != nil {
 		a.stop()
@@ -114,9 +130,7 @@ func (e *Endpoint) single(ctx context.Context, p *policy, r *http.Request) (*htt
 	})
 	resp.Body = &body{rc: resp.Body, left: p.maxBody(), attempt: a}
 	if failedStatus(resp.StatusCode) {
-		call := a.failure(Failure, fmt.Errorf("status %d", resp.StatusCode))
-		call.response = resp
-		return nil, call
+		return resp, a.failure(Failure, fmt.Errorf("status %d", resp.StatusCode))
 	}
 	return resp, nil
 }
@@ -137,8 +151,12 @@ func (a *attempt) send(r *http.Request, ctx context.Context) (*http.Response, er
 	if request.retried || a.policy.Retry.Attempts > 1 {
 		r.Header[RetryHeader] = []string{"outer"}
 	}
+	a.status.Store(0)
+	a.cut.Store(false)
 	resp, err := a.policy.transport.RoundTrip(r)
 	if err != nil {
+		ne, ok := errors.AsType[net.Error](err)
+		a.cut.Store(ok && ne.Timeout() && ctx.Err() == nil)
 		return nil, err
 	}
 	a.status.Store(int32(resp.StatusCode))
@@ -154,13 +172,16 @@ const (
 	drainTime  = 5 * time.Millisecond
 )
 
-// body bounds a response body in bytes, and ends the attempt that it belongs to, if it stands alone.
+// body bounds a response body in bytes, and ends the attempt that it belongs to, if it stands alone. It may be closed
+// while it is read.
 type body struct {
 	rc      io.ReadCloser
-	left    int64    // negative: too much was sent
-	attempt *attempt // nil: a joined one, which the Call ends
-	once    sync.Once
-	over    error // nil until the end, then what Read returns
+	attempt *attempt    // nil: a joined one, which the Call ends
+	ended   atomic.Bool // by the reader or by Close, whoever is first
+
+	// The reader's alone.
+	left int64 // negative: too much was sent
+	over error // nil until the end, then what Read returns
 }
 
 func (b *body) Read(p []byte) (int, error) {
@@ -168,7 +189,7 @@ func (b *body) Read(p []byte) (int, error) {
 		return 0, b.over
 	}
 	// One byte more than allowed tells a body of just the size from one that goes on.
-	if int64(len(p)) > b.left+1 {
+	if int64(len(p))-1 > b.left {
 		p = p[:b.left+1]
 	}
 	n, err := b.rc.Read(p)
@@ -176,33 +197,42 @@ func (b *body) Read(p []byte) (int, error) {
 		n, err = n-1, errBodyTooLarge
 	}
 	if err != nil {
-		b.over = err
-		b.end(err)
+		b.over = b.end(err)
 	}
-	return n, err
+	return n, b.over
 }
 
 // Close ends the call as the caller wants it: what it has read was enough.
 func (b *body) Close() error {
-	if b.over == nil {
+	if b.ended.CompareAndSwap(false, true) {
 		hurry := time.AfterFunc(drainTime, func() { _ = b.rc.Close() })
 		_, _ = io.CopyN(io.Discard, b.rc, drainLimit)
 		hurry.Stop()
-		b.over = http.ErrBodyReadAfterClose
-		b.end(io.EOF)
+		b.finish(nil)
 	}
 	return b.rc.Close()
 }
 
-func (b *body) end(err error) {
-	if b.attempt == nil {
-		return
+// end ends the call because its reader met err, and returns what the reader is told.
+func (b *body) end(err error) error {
+	if !b.ended.CompareAndSwap(false, true) {
+		return err
 	}
-	b.once.Do(func() {
-		if err == io.EOF {
-			err = nil
-		}
-		_ = b.attempt.finish(err)
-		b.attempt.release()
-	})
+	if err == io.EOF {
+		b.finish(nil)
+		return err
+	}
+	if failed := b.finish(err); failed != nil {
+		return failed
+	}
+	return err
+}
+
+func (b *body) finish(err error) *Error {
+	if b.attempt == nil {
+		return nil
+	}
+	_, failed := b.attempt.finish(err)
+	b.attempt.release()
+	return failed
 }

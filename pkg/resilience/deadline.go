@@ -31,7 +31,7 @@ const maxRemaining = 24 * time.Hour
 // Criticality ranks a request for the moment when not all can be served: overload refuses from the bottom.
 type Criticality uint8
 
-// The zero value is Default.
+// The zero value is Default; a value that is none of these counts as Sheddable.
 const (
 	Default Criticality = iota
 	Critical
@@ -39,10 +39,12 @@ const (
 )
 
 // rank orders the classes from the one refused last to the one refused first.
-func (c Criticality) rank() int { return [...]int{Default: 1, Critical: 0, Sheddable: 2}[c] }
+func (c Criticality) rank() int {
+	return [...]int{Default: 1, Critical: 0, Sheddable: 2}[min(c, Sheddable)]
+}
 
 func (c Criticality) String() string {
-	return [...]string{Default: "default", Critical: "critical", Sheddable: "sheddable"}[c]
+	return [...]string{Default: "default", Critical: "critical", Sheddable: "sheddable"}[min(c, Sheddable)]
 }
 
 // lower returns the less critical of an edge's class and that of the request being served.

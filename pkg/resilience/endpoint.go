@@ -28,11 +28,11 @@ type Endpoint struct {
 	timeouts  sampler
 
 	// What nothing-was-sent looks like, made once: a storm of refusals must not cost memory.
-	rejected, shortCircuited, expired error
+	rejected, shortCircuited, expired *Error
 }
 
 func newEndpoint(d *Dependency, name string) *Endpoint {
-	refusal := func(o Outcome, err error) error {
+	refusal := func(o Outcome, err error) *Error {
 		return &Error{Dependency: d.name, Endpoint: name, Outcome: o, Err: err}
 	}
 	return &Endpoint{
@@ -58,12 +58,12 @@ func (e *Endpoint) apply(old, now *policy) {
 	defer e.mu.Unlock()
 	e.breaker = nil
 	if now.Breaker.enabled() {
-		e.breaker = newBreaker(now.Breaker, now.Slots, time.Now())
+		e.breaker = newBreaker(now.Breaker, now.Slots, &e.flight, time.Now())
 	}
 }
 
 // begin takes all that an attempt needs, or tells why nothing may be sent.
-func (e *Endpoint) begin(caller context.Context, p *policy) (*attempt, error) {
+func (e *Endpoint) begin(caller context.Context, p *policy) (*attempt, *Error) {
 	if caller.Err() != nil {
 		return nil, e.refuse(Expired)
 	}
@@ -77,7 +77,9 @@ func (e *Endpoint) begin(caller context.Context, p *policy) (*attempt, error) {
 	}
 	if !e.dep.slots.take() {
 		if p.SlotWait == 0 || !e.waitForSlot(caller, p, latest) {
-			e.judge(p, now)
+			e.mu.Lock()
+			e.breaker.look(p.slowAfter(), now)
+			e.mu.Unlock()
 			return nil, e.refuse(e.whyNoSlot(caller, p, latest))
 		}
 		if now = time.Now(); bounded && !now.Before(latest) {
@@ -88,7 +90,7 @@ func (e *Endpoint) begin(caller context.Context, p *policy) (*attempt, error) {
 
 	a := &attempt{endpoint: e, policy: p, caller: caller, started: now, limit: p.Timeout}
 	e.mu.Lock()
-	e.breaker.judge(e.flight.slow(now, p.slowAfter()), now)
+	e.breaker.look(p.slowAfter(), now)
 	ticket, ok := e.breaker.admit(now)
 	if ok {
 		a.ticket = ticket
@@ -138,16 +140,7 @@ func (e *Endpoint) whyNoSlot(caller context.Context, p *policy, latest time.Time
 	}
 }
 
-// judge lets the breaker see calls in flight when no attempt begins or ends: all slots may be hung.
-func (e *Endpoint) judge(p *policy, now time.Time) {
-	e.mu.Lock()
-	defer e.mu.Unlock()
-	if n := e.flight.slow(now, p.slowAfter()); n > 0 {
-		e.breaker.judge(n, now)
-	}
-}
-
-func (e *Endpoint) refuse(o Outcome) error {
+func (e *Endpoint) refuse(o Outcome) *Error {
 	e.outcomes[o].Add(1)
 	switch o {
 	case Rejected:
@@ -172,7 +165,7 @@ func (e *Endpoint) settle(a *attempt, o Outcome) {
 	}
 	a.settled = true
 	e.flight.remove(a)
-	e.breaker.report(a.ticket, a.verdict(o, elapsed), e.flight.slow(now, a.policy.slowAfter()), now)
+	e.breaker.report(a.ticket, a.verdict(o, elapsed), a.policy.slowAfter(), now)
 	e.mu.Unlock()
 
 	e.outcomes[o].Add(1)
@@ -263,6 +256,14 @@ func (f *flight) slow(now time.Time, after time.Duration) int {
 		f.young = f.young.newer
 	}
 	return f.slowCount
+}
+
+// forget leaves out of slow whatever is in flight now.
+func (f *flight) forget() {
+	for a := f.oldest; a != nil; a = a.newer {
+		a.slow = false
+	}
+	f.young, f.slowCount = nil, 0
 }
 
 func (f *flight) oldestAge(now time.Time) time.Duration {

@@ -2,6 +2,8 @@ package resilience
 
 import (
 	"context"
+	"log/slog"
+	"runtime/debug"
 	"time"
 )
 
@@ -14,20 +16,22 @@ type Fallback[T any] struct {
 // FallbackTo answers with v.
 func FallbackTo[T any](v T) Fallback[T] { return Fallback[T]{value: v} }
 
-// FallbackFunc answers with what fn makes of the call's error; where fn fails, panics or does not answer in time,
-// the call's own error is kept.
+// FallbackFunc answers with what fn makes of the call's error. Where fn fails, panics or does not answer in time, the
+// call's own error is kept. Its time is the caller's, and at most the policy's Timeout, or 1 s where that is Unbounded.
 func FallbackFunc[T any](fn func(ctx context.Context, cause error) (T, error)) Fallback[T] {
 	return Fallback[T]{fn: fn}
 }
 
 const (
-	// A fallback needs no time but to be scheduled; this much it gets when the caller's is used up.
+	// A fallback needs no time but to be scheduled; this much it gets when the caller's was used up by the call.
 	fallbackGrace = 10 * time.Millisecond
+	// The longest that a fallback is waited for where the policy names no time.
+	fallbackLimit = time.Second
 	// So many fallback functions of an endpoint may hang before no more are started.
 	maxHungFallbacks = 64
 )
 
-func (f Fallback[T]) answer(ctx context.Context, e *Endpoint, cause error) (answer T, ok bool) {
+func (f Fallback[T]) answer(ctx context.Context, e *Endpoint, p *policy, cause error) (answer T, ok bool) {
 	if f.fn == nil {
 		return f.value, true
 	}
@@ -41,30 +45,39 @@ func (f Fallback[T]) answer(ctx context.Context, e *Endpoint, cause error) (answ
 		defer e.answering.Add(-1)
 		ok := false
 		defer func() {
-			if !ok {
-				_ = recover() // the call's own error says more
-				close(failed)
+			if ok {
+				return
 			}
+			if r := recover(); r != nil { // the call's own error says more to the caller
+				e.dep.log.LogAttrs(ctx, slog.LevelError, "fallback panicked", slog.String("dependency", e.dep.name),
+					slog.String("endpoint", e.name), slog.Any("panic", r), slog.String("stack", string(debug.Stack())))
+			}
+			close(failed)
 		}()
 		if v, err := f.fn(ctx, cause); err == nil {
 			back <- v
 			ok = true
 		}
 	}()
-	select {
-	case answer = <-back:
-		return answer, true
-	case <-failed:
-		return answer, false
-	case <-ctx.Done():
+	left := fallbackLimit
+	if p.Timeout != Unbounded {
+		left = p.Timeout
 	}
-	grace := time.NewTimer(fallbackGrace)
-	defer grace.Stop()
+	if latest, bounded := ctx.Deadline(); bounded {
+		left = min(left, time.Until(latest))
+	}
+	over := ctx.Done()
+	if ctx.Err() != nil || left <= 0 {
+		over, left = nil, fallbackGrace
+	}
+	timer := time.NewTimer(left)
+	defer timer.Stop()
 	select {
 	case answer = <-back:
 		return answer, true
 	case <-failed:
-	case <-grace.C:
+	case <-over:
+	case <-timer.C:
 	}
 	return answer, false
 }

@@ -3,7 +3,6 @@ package resilience
 import (
 	"context"
 	"errors"
-	"net/http"
 	"time"
 )
 
@@ -38,8 +37,8 @@ var outcomeNames = [len(Outcomes)]string{
 
 func (o Outcome) String() string { return outcomeNames[o] }
 
-// Error is what a guarded call returns when it did not succeed. It unwraps to the cause: a timeout to
-// context.DeadlineExceeded, a cancelled call to context.Canceled, a failure to the function's own error.
+// Error is what a guarded call returns when it did not succeed. It unwraps to the function's own error; whatever that
+// is, a timeout is context.DeadlineExceeded to errors.Is, and a cancelled call context.Canceled.
 type Error struct {
 	Dependency string
 	Endpoint   string
@@ -48,8 +47,7 @@ type Error struct {
 	// RetryAfter is how long the dependency asked to be left alone, at most an hour; 0: it did not.
 	RetryAfter time.Duration
 
-	final    bool           // must not be repeated
-	response *http.Response // of a request that stands alone, still open
+	final bool // must not be repeated
 }
 
 func (e *Error) Error() string {
@@ -61,6 +59,12 @@ func (e *Error) Error() string {
 }
 
 func (e *Error) Unwrap() error { return e.Err }
+
+// Is makes the outcome count where the error that came with it is of another kind: a cancel's cause, for instance.
+func (e *Error) Is(target error) bool {
+	return e.Outcome == Timeout && target == context.DeadlineExceeded ||
+		e.Outcome == Cancelled && target == context.Canceled
+}
 
 // Timeout reports whether the call ran out of time, for code that asks net.Error.
 func (e *Error) Timeout() bool { return e.Outcome == Timeout }
@@ -94,14 +98,18 @@ type expectedError struct{ error }
 
 func (e *expectedError) Unwrap() error { return e.error }
 
-// endedBy tells who ended an attempt that was sent, by asking the contexts and not the error.
-func endedBy(caller, attempt context.Context) Outcome {
-	switch {
-	case caller.Err() == nil && attempt.Err() == nil:
-		return Failure
-	case errors.Is(caller.Err(), context.Canceled):
+// endedBy tells who ended an attempt that was sent, by asking its context and not the error. Only its caller cancels
+// it; a caller that leaves after its time was over changes nothing.
+func endedBy(attempt context.Context) Outcome {
+	switch err := attempt.Err(); {
+	case errors.Is(err, context.Canceled):
 		return Cancelled
-	default:
+	case err != nil:
 		return Timeout
 	}
+	// A function may heed the deadline by a timer of its own, which rings a moment before the context's.
+	if latest, ok := attempt.Deadline(); ok && !time.Now().Before(latest) {
+		return Timeout
+	}
+	return Failure
 }

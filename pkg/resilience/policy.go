@@ -186,8 +186,11 @@ func (b Breaker) validate(p *Policy, bad func(field string, value any, rule stri
 	slow := p.slowAfter()
 	if slow == Unbounded {
 		bad("SlowAfter", p.SlowAfter, "must be given for a breaker where Timeout is Unbounded")
-	} else if b.Window < 2*slow {
+	} else if b.Window/2 < slow {
 		bad("Breaker.Window", b.Window, fmt.Sprintf("must be at least twice SlowAfter (%v), or results are dropped unseen", slow))
+	}
+	if p.probeTimeout() == Unbounded {
+		bad("ProbeTimeout", p.ProbeTimeout, "must not be Unbounded: a breaker waits for its probe")
 	}
 	if b.Cooldown <= 0 {
 		bad("Breaker.Cooldown", b.Cooldown, "must be positive")

@@ -10,21 +10,30 @@ import (
 	"time"
 )
 
-// retry reports whether the call may be tried again, after having paused.
-func (e *Endpoint) retry(ctx context.Context, p *policy, try int, last *Error) bool {
+// mayRetry reports whether the call may be tried again, and after which pause. A retry whose longest pause does not
+// fit into the time left is not tried, so that it does not depend on the draw who is told at once.
+func (e *Endpoint) mayRetry(ctx context.Context, p *policy, try int, last *Error) (time.Duration, bool) {
 	if try >= p.Retry.Attempts || last.final || last.Outcome != Failure && last.Outcome != Timeout {
-		return false
+		return 0, false
 	}
 	if requestFrom(ctx).retried && p.Retry.Budget != Unbudgeted {
-		return false // an outer hop retries: one layer is enough
+		return 0, false // an outer hop retries: one layer is enough
 	}
-	pause := p.Retry.pause(try, last.RetryAfter)
-	if latest, ok := ctx.Deadline(); ok && time.Until(latest) <= pause+p.Reserve {
-		return false
+	backoff := p.Retry.backoff(try, last.RetryAfter)
+	if latest, ok := ctx.Deadline(); ok && time.Until(latest)-p.Reserve <= backoff {
+		return 0, false
 	}
 	if !e.dep.budget.spend() {
-		return false
+		return 0, false
 	}
+	if last.RetryAfter > 0 || backoff == 0 {
+		return backoff, true
+	}
+	return rand.N(backoff), true
+}
+
+// pause waits before a retry, and reports false if nobody waits for it any more.
+func (e *Endpoint) pause(ctx context.Context, pause time.Duration) bool {
 	if pause > 0 {
 		timer := time.NewTimer(pause)
 		defer timer.Stop()
@@ -38,21 +47,18 @@ func (e *Endpoint) retry(ctx context.Context, p *policy, try int, last *Error) b
 	return true
 }
 
-// pause returns how long to wait after the given try: drawn evenly from 0 to the back-off, or what the dependency
-// asked for, and never more than MaxBackoff.
-func (r Retry) pause(try int, asked time.Duration) time.Duration {
+// backoff returns the longest pause after the given try, or the one that the dependency asked for; neither is ever
+// more than MaxBackoff.
+func (r Retry) backoff(try int, asked time.Duration) time.Duration {
 	longest := max(r.MaxBackoff, r.Backoff)
 	if asked > 0 {
 		return min(asked, longest)
 	}
 	backoff := r.Backoff
-	for range try - 1 {
-		backoff = min(2*backoff, longest)
+	for ; try > 1 && 0 < backoff && backoff < longest; try-- {
+		backoff += min(backoff, longest-backoff)
 	}
-	if backoff == 0 {
-		return 0
-	}
-	return rand.N(backoff + 1)
+	return backoff
 }
 
 // retryBudget is a bucket of tokens: each call puts a part of one in, each retry takes one out.
@@ -88,7 +94,7 @@ func (b *retryBudget) spend() bool {
 	if b.ratio == Unbudgeted {
 		return true
 	}
-	if b.tokens < 1 {
+	if b.tokens < 1-1e-9 { // ten tenths are not quite one
 		return false
 	}
 	b.tokens--
