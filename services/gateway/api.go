@@ -234,6 +234,5 @@ func reply(w http.ResponseWriter, status int, degraded []string, doc any) error 
 	markDegraded(w, degraded)
 	w.Header().Set("Content-Type", "application/json")
 	w.Header().Set("Cache-Control", "no-store")
-	w.WriteHeader(status)
-	return write(w, body)
+	return write(w, status, body)
 }

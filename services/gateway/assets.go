@@ -51,5 +51,5 @@ func (s *Service) asset(w http.ResponseWriter, r *http.Request) error {
 	}
 	w.Header().Set("Content-Type", a.contentType)
 	w.Header().Set("Cache-Control", "public, max-age=31536000, immutable")
-	return write(w, a.body)
+	return write(w, http.StatusOK, a.body)
 }

@@ -398,6 +398,9 @@ func (s *Service) problemPage(w http.ResponseWriter, r *http.Request, held *prob
 		Errors: extra[[]problem.FieldError](&p, "errors"), RequestID: service.RequestID(r.Context()),
 		Safe: held.status >= http.StatusInternalServerError && len(v.cart.Lines) > 0,
 	}
+	if len(page.Errors) == 1 && strings.Contains(page.Detail, page.Errors[0].Message) {
+		page.Errors = nil // said already
+	}
 	if err := s.show(w, held.status, "problem", page); err != nil {
 		http.Error(w, p.Title, http.StatusInternalServerError)
 	}

@@ -73,14 +73,13 @@ func (s *Service) show(w http.ResponseWriter, status int, page string, data any)
 	if h.Get("Cache-Control") == "" {
 		h.Set("Cache-Control", "private, no-cache") // every page shows the visitor's cart
 	}
-	if status != http.StatusOK {
-		w.WriteHeader(status)
-	}
-	return write(w, b.Bytes())
+	return write(w, status, b.Bytes())
 }
 
 // write sends a whole body. That the visitor has gone meanwhile is no error of ours.
-func write(w http.ResponseWriter, body []byte) error {
+func write(w http.ResponseWriter, status int, body []byte) error {
+	w.Header().Set("Content-Length", strconv.Itoa(len(body)))
+	w.WriteHeader(status)
 	_, _ = w.Write(body)
 	return nil
 }
