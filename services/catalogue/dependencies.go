@@ -17,8 +17,8 @@ import (
 // second and one attempt here 450 ms; taking 50 ms off for the way back leaves this.
 const routeBudget = 400 * time.Millisecond
 
-// reserve is kept back from a route's budget, to answer with after a call has failed. Why 50 ms: making and writing the
-// largest answer takes 2 ms; the rest is for a machine that has something else to do.
+// reserve is kept back from a route's budget, to answer with after a call has failed. Why 50 ms: making the largest
+// answer takes under one (BenchmarkPage); the rest is for a machine that has something else to do.
 const reserve = 50 * time.Millisecond
 
 // giveUp is when to stop calling either leaf: at half of the calls of ten seconds, since single hiccups happen; at

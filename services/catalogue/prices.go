@@ -96,7 +96,7 @@ func (s *Service) tariffIn(ctx context.Context, code string) (tariff, error) {
 	case now.of == nil && currency.IsValid(code):
 		return tariff{currency: Home, degraded: true}, nil
 	}
-	p := invalid(problem.FieldError{Field: "currency", Message: fmt.Sprintf("%s is not a currency we have a rate for", code)})
+	p := invalid(problem.FieldError{Field: "currency", Message: code + " is not a currency that we have a rate for"})
 	if now.of != nil {
 		p.With("currencies", slices.Sorted(maps.Keys(now.of)))
 	}

@@ -77,9 +77,9 @@ func refusal(err error) *problem.Problem {
 	return nil
 }
 
-// tolerate returns nil where the fallback of e may stand in for a refusal, as the library lets it for a failure, else the
-// error for our caller. To the library a 4xx is an answer of a healthy dependency, and what it means our business: that
-// we ask wrongly. That is no reason to lose a page, and nothing to tell a caller who asked rightly.
+// tolerate returns nil where the fallback of e may stand in for a refusal, as the library lets it for a failure, else
+// the error for our caller. To the library a 4xx is an answer of a healthy dependency, and what it means our business:
+// that we ask wrongly. That is no reason to lose a page, and nothing to tell a caller who asked rightly.
 func tolerate(e *resilience.Endpoint, p *problem.Problem) error {
 	if !e.Dependency().Policy().NoFallback {
 		return nil

@@ -24,7 +24,8 @@ func (s *Service) routes(within func(http.Handler) http.Handler) http.Handler {
 	r.With(within).Get("/books/{id}/related", s.answer(s.carousel))
 	r.With(within).Get("/prices", s.answer(s.prices))
 	r.NotFound(func(w http.ResponseWriter, r *http.Request) {
-		problem.Write(w, r, problem.New(problem.NotFound, "The catalogue has /books, /books/{id}, /books/{id}/related and /prices."))
+		p := problem.New(problem.NotFound, "The catalogue has /books, /books/{id}, /books/{id}/related and /prices.")
+		problem.Write(w, r, p)
 	})
 	r.MethodNotAllowed(func(w http.ResponseWriter, r *http.Request) {
 		w.Header().Set("Allow", "GET, HEAD")

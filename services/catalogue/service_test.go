@@ -28,7 +28,8 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-const someRates = `{"base":"USD","as_of":"2026-09-24","rates":{"USD":"1","EUR":"0.8797396","JPY":"147.5","KWD":"0.305"}}`
+const someRates = `{"base":"USD","as_of":"2026-09-24",
+	"rates":{"USD":"1","EUR":"0.8797396","JPY":"147.5","KWD":"0.305"}}`
 
 // leaf plays a dependency. Its answer may be changed while it runs.
 type leaf struct {
@@ -76,7 +77,7 @@ func newShop(t testing.TB, defences string) *shop {
 		t.Fatal(err)
 	}
 	s := &shop{
-		recommendations: newLeaf(t, says(200, `{"book":"moby-dick","related":["typee","unheard-of","moby-dick","an-odyssey"]}`)),
+		recommendations: newLeaf(t, says(200, `{"related":["typee","unheard-of","moby-dick","an-odyssey"]}`)),
 		currency:        newLeaf(t, says(200, someRates)),
 	}
 	cfg := Config{Config: service.Defaults("catalogue")}
@@ -245,7 +246,8 @@ func TestD1ACarouselIsNeverWorthAPage(t *testing.T) {
 				s.recommendations.now(c.answer)
 				got := s.get(t, route)
 				if got.Status != 200 || len(got.Related) != 0 || !slices.Equal(got.Degraded, c.degraded) {
-					t.Errorf("got %d, related %v, degraded %v; want 200, none, %v", got.Status, got.related(), got.Degraded, c.degraded)
+					t.Errorf("got %d, related %v, degraded %v; want 200, none, %v",
+						got.Status, got.related(), got.Degraded, c.degraded)
 				}
 			})
 		}
@@ -261,9 +263,12 @@ func TestD1PricesFallBackToTheLastRatesThenToDollars(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			s := newShop(t, "all")
 			s.currency.now(answer)
-			for _, target := range []string{"/books/typee?currency=EUR", "/books?currency=EUR&q=typee", "/books/moby-dick/related?currency=EUR"} {
+			degraded := []string{"prices"}
+			for _, target := range []string{
+				"/books/typee?currency=EUR", "/books?currency=EUR&q=typee", "/books/moby-dick/related?currency=EUR",
+			} {
 				got := s.get(t, target)
-				if got.Status != 200 || got.RatesAsOf != "" || !slices.Equal(got.Degraded, []string{"prices"}) {
+				if got.Status != 200 || got.RatesAsOf != "" || !slices.Equal(got.Degraded, degraded) {
 					t.Errorf("never fetched: GET %s: %+v, want dollars, marked", target, got)
 				}
 			}
@@ -281,13 +286,15 @@ func TestD1PricesFallBackToTheLastRatesThenToDollars(t *testing.T) {
 			if s.last.Load().fetched != fetched {
 				t.Error("the last rates grew young by being used")
 			}
-			if want := (money{"7.96", "EUR"}); got.Book.Price != want || got.RatesAsOf != "2026-09-24" || !slices.Equal(got.Degraded, []string{"prices"}) {
+			lastRates := got.Book.Price == money{"7.96", "EUR"} && got.RatesAsOf == "2026-09-24"
+			if !lastRates || !slices.Equal(got.Degraded, degraded) {
 				t.Errorf("fetched before: %+v, want the last rates, marked", got)
 			}
 
 			s.last.Store(&keptRates{s.last.Load().rates, time.Now().Add(-lastRatesFor - time.Second)})
 			got = s.get(t, "/books/typee?currency=EUR")
-			if want := (money{"9.05", "USD"}); got.Book.Price != want || got.RatesAsOf != "" || !slices.Equal(got.Degraded, []string{"prices"}) {
+			dollars := got.Book.Price == money{"9.05", "USD"} && got.RatesAsOf == ""
+			if !dollars || !slices.Equal(got.Degraded, degraded) {
 				t.Errorf("fetched 72 h ago and a second: %+v, want dollars, marked", got)
 			}
 		})
@@ -309,7 +316,10 @@ func TestBothLeavesLost(t *testing.T) {
 }
 
 func TestWithFallbacksOffTheErrorFailsThePage(t *testing.T) {
-	for name, answer := range map[string]http.HandlerFunc{"held": holds, "500": says(500, ""), "400": says(400, ""), "429": says(429, "")} {
+	answers := map[string]http.HandlerFunc{
+		"held": holds, "500": says(500, ""), "400": says(400, ""), "429": says(429, ""),
+	}
+	for name, answer := range answers {
 		t.Run(name, func(t *testing.T) {
 			s := newShop(t, "all,-fallbacks")
 			s.recommendations.now(answer)
@@ -355,8 +365,9 @@ func TestAnUnknownCurrencyIsNamedAndTheKnownOnesListed(t *testing.T) {
 	s.currency.now(says(200, someRates))
 	for _, code := range []string{"XTS", "CHF"} {
 		got = s.get(t, "/books?currency="+code)
-		if got.Status != 400 || got.Type != "/problems/invalid-request" || !slices.Equal(got.Currencies, []string{"EUR", "JPY", "KWD", "USD"}) ||
-			len(got.Errors) != 1 || !strings.Contains(got.Errors[0].Message, code) {
+		listed := slices.Equal(got.Currencies, []string{"EUR", "JPY", "KWD", "USD"})
+		named := len(got.Errors) == 1 && strings.Contains(got.Errors[0].Message, code)
+		if got.Status != 400 || got.Type != "/problems/invalid-request" || !listed || !named {
 			t.Errorf("rates at hand: got %+v, want 400 naming %s, with the list", got, code)
 		}
 	}
@@ -429,7 +440,8 @@ func TestListInAnotherCurrency(t *testing.T) {
 	if got.Status != 200 || got.Total != 6 || got.Currency != "JPY" || len(got.Books) != 2 {
 		t.Fatalf("got %+v", got)
 	}
-	if want := (money{"1335", "JPY"}); got.Books[0].ID != "typee" || got.Books[0].Price != want { // 9.05 × 147.5 = 1334.875
+	want := money{"1335", "JPY"} // 9.05 × 147.5 = 1334.875
+	if got.Books[0].ID != "typee" || got.Books[0].Price != want {
 		t.Errorf("got %+v, want typee at %v", got.Books[0], want)
 	}
 }
@@ -474,13 +486,15 @@ func TestOverTheChassis(t *testing.T) {
 	transport := new(http.Transport)
 	defer transport.CloseIdleConnections()
 
-	r, err := http.NewRequestWithContext(t.Context(), http.MethodGet, "http://"+public+"/books/moby-dick?currency=EUR", nil)
+	target := "http://" + public + "/books/moby-dick?currency=EUR"
+	r, err := http.NewRequestWithContext(t.Context(), http.MethodGet, target, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
 	const left = 200 * time.Millisecond
 	r.Header.Set("X-Request-Id", "reader-1")
-	r.Header.Set(resilience.DeadlineHeader, fmt.Sprintf("%d; remaining=%d", time.Now().Add(left).UnixMilli(), left.Milliseconds()))
+	r.Header.Set(resilience.DeadlineHeader,
+		fmt.Sprintf("%d; remaining=%d", time.Now().Add(left).UnixMilli(), left.Milliseconds()))
 	start := time.Now()
 	resp, err := transport.RoundTrip(r)
 	if err != nil {
@@ -491,8 +505,10 @@ func TestOverTheChassis(t *testing.T) {
 	if err := json.NewDecoder(resp.Body).Decode(&got); err != nil {
 		t.Fatal(err)
 	}
-	if took := time.Since(start); resp.StatusCode != 200 || !slices.Equal(got.Degraded, []string{"carousel"}) || took >= left {
-		t.Errorf("after %v: %d, degraded %v; want 200, carousel, within %v", took, resp.StatusCode, got.Degraded, left)
+	took := time.Since(start)
+	if resp.StatusCode != 200 || !slices.Equal(got.Degraded, []string{"carousel"}) || took >= left {
+		t.Errorf("after %v: %d, degraded %v; want 200, carousel, within %v",
+			took, resp.StatusCode, got.Degraded, left)
 	}
 
 	for leaf, want := range map[*leaf]string{s.recommendations: "sheddable", s.currency: "default"} {
@@ -563,7 +579,8 @@ func TestAStoreThatFailsCostsFreshnessOnly(t *testing.T) {
 
 func TestNewServesTheSeed(t *testing.T) {
 	cfg := Config{Config: service.Defaults("catalogue")}
-	cfg.RecommendationsURL, cfg.CurrencyURL = addresses(t, "http://127.0.0.1:1"), addresses(t, "http://127.0.0.1:1")
+	cfg.RecommendationsURL = addresses(t, "http://127.0.0.1:1")
+	cfg.CurrencyURL = addresses(t, "http://127.0.0.1:1")
 	c, err := service.New("catalogue", cfg.Config, service.LogTo(io.Discard), service.AnnounceTo(io.Discard))
 	if err != nil {
 		t.Fatal(err)
@@ -584,8 +601,10 @@ func TestNewWantsToKnowWhereItsLeavesAre(t *testing.T) {
 		t.Fatal(err)
 	}
 	_, err = New(cfg, c)
-	if err == nil || !strings.Contains(err.Error(), "RECOMMENDATIONS_URL") || !strings.Contains(err.Error(), "CURRENCY_URL") {
-		t.Errorf("got %v, want an error that names both", err)
+	for _, want := range []string{"RECOMMENDATIONS_URL", "CURRENCY_URL"} {
+		if err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("got %v, want an error that names %s", err, want)
+		}
 	}
 }
 

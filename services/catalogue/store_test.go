@@ -33,8 +33,8 @@ func testBooks(t testing.TB) []Book {
 			Subjects: []string{"Historical fiction", "Paris"}, Description: "A loaf of bread.", Price: usd(t, "19.99")},
 		{ID: "the-time-machine", Title: "The Time Machine", Author: "H. G. Wells", Year: 1895, Language: "English",
 			Subjects: []string{"Science fiction"}, Description: "Forward.", Price: usd(t, "7.00")},
-		{ID: "alices-adventures-in-wonderland", Title: "Alice’s Adventures in Wonderland", Author: "Lewis Carroll", Year: 1865,
-			Language: "English", Subjects: []string{"Children's stories"}, Description: "Down.", Price: usd(t, "0.05")},
+		{ID: "alices-adventures-in-wonderland", Title: "Alice’s Adventures in Wonderland", Author: "Lewis Carroll",
+			Year: 1865, Language: "English", Subjects: []string{"Children's stories"}, Description: "Down.", Price: usd(t, "0.05")},
 		{ID: "an-odyssey", Title: "An Odyssey", Author: "Homer", Year: -700, Language: "Ancient Greek",
 			Subjects: []string{"Epic poetry", "Sea stories"}, Description: "Home.", Price: usd(t, "12.50")},
 	}
