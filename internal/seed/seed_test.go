@@ -59,7 +59,7 @@ func TestEveryFieldOfEveryBook(t *testing.T) {
 			if b.PriceCents < 500 || b.PriceCents > 9000 {
 				t.Errorf("price %d", b.PriceCents)
 			}
-			if sentences(b.Description) != 2 || strings.ContainsAny(b.Description, "\n\t") || strings.Contains(b.Description, "  ") {
+			if sentences(b.Description) != 2 || b.Description != strings.Join(strings.Fields(b.Description), " ") {
 				t.Errorf("description %q", b.Description)
 			}
 		})
@@ -89,7 +89,9 @@ func TestListsAreUsedAndAuthorsShared(t *testing.T) {
 	if !slices.IsSorted(Subjects) || !slices.IsSorted(Languages) {
 		t.Error("subjects or languages are not sorted")
 	}
-	for _, a := range []string{"Jane Austen", "Charles Dickens", "Herman Melville", "Fyodor Dostoevsky", "H. G. Wells", "Jules Verne"} {
+	for _, a := range []string{
+		"Jane Austen", "Charles Dickens", "Herman Melville", "Fyodor Dostoevsky", "H. G. Wells", "Jules Verne",
+	} {
 		if authors[a] < 5 {
 			t.Errorf("%s has %d books, want 5 or more", a, authors[a])
 		}
@@ -126,7 +128,8 @@ func TestD11ValidID(t *testing.T) {
 	for id, want := range map[string]bool{
 		"moby-dick": true, "1984": true, long: true,
 		"": false, long + "a": false, strings.Repeat("a", 10<<10): false, "../moby-dick": false, "moby--dick": false,
-		"-moby": false, "moby-": false, "Moby": false, "moby dick": false, "moby-dick\n": false, "möby": false, "moby%2Fdick": false,
+		"-moby": false, "moby-": false, "Moby": false, "moby dick": false, "moby-dick\n": false, "möby": false,
+		"moby%2Fdick": false,
 	} {
 		if got := ValidID(id); got != want {
 			t.Errorf("ValidID(%.20q) = %t, want %t", id, got, want)

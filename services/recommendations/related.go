@@ -31,8 +31,8 @@ type Book struct {
 //
 // as in Linden, Smith and York, "Amazon.com Recommendations: Item-to-Item Collaborative Filtering", IEEE Internet
 // Computing 7(1), 2003, with orders in the place of customers. Why the cosine: a plain count recommends the bestseller
-// everywhere, and lift, together / (bought · bought), the rarest books, about which the least is known. The cosine, which is
-// the geometric mean of the two shares "of those who bought a, how many bought b" and the reverse, lies between the two.
+// everywhere, and lift, together / (bought · bought), the rarest books, of which the least is known. The cosine lies
+// between: it is the geometric mean of "of those who bought a, how many bought b" and of the reverse.
 //
 // Where these are too few, other books by the same author follow, then others that share a subject, each of the two by
 // how many subjects they share. What ties then is ordered by id.

@@ -59,6 +59,13 @@ func (s *Service) handleRelated(w http.ResponseWriter, r *http.Request) {
 	_, _ = w.Write(body) // fails only when the caller has left
 }
 
+// What is said of a field that is wrong.
+var (
+	badBook = fmt.Sprintf("is not the id of a book: words of a–z and 0–9 with single hyphens between, %d letters at most",
+		seed.MaxIDLength)
+	badLimit = fmt.Sprintf("must be one whole number, 1 to %d", maxRelated)
+)
+
 // defaultLimit is how many related books are told where the request does not say: a row of a page.
 const defaultLimit = 5
 
@@ -67,8 +74,7 @@ func readRequest(r *http.Request) (book string, limit int, err error) {
 	var wrong []problem.FieldError
 	book = chi.URLParam(r, "book")
 	if !seed.ValidID(book) {
-		wrong = append(wrong, problem.FieldError{Field: "book", Message: fmt.Sprintf(
-			"is not the id of a book: words of a–z and 0–9 with single hyphens between them, at most %d characters", seed.MaxIDLength)})
+		wrong = append(wrong, problem.FieldError{Field: "book", Message: badBook})
 	}
 	query, err := url.ParseQuery(r.URL.RawQuery)
 	if err != nil {
@@ -77,7 +83,7 @@ func readRequest(r *http.Request) (book string, limit int, err error) {
 	limit = defaultLimit
 	if given, ok := query["limit"]; ok {
 		if limit, err = strconv.Atoi(given[0]); err != nil || len(given) > 1 || limit < 1 || limit > maxRelated {
-			wrong = append(wrong, problem.FieldError{Field: "limit", Message: fmt.Sprintf("must be one whole number, 1 to %d", maxRelated)})
+			wrong = append(wrong, problem.FieldError{Field: "limit", Message: badLimit})
 		}
 	}
 	if len(wrong) > 0 {

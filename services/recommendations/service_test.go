@@ -269,14 +269,20 @@ func TestServes(t *testing.T) {
 	}
 	public, _ := c.Addrs()
 	client := &http.Client{Transport: &http.Transport{}, Timeout: 5 * time.Second}
-	resp, err := client.Get("http://" + public + "/related/moby-dick?limit=2")
+	target := "http://" + public + "/related/moby-dick?limit=2"
+	req, err := http.NewRequestWithContext(t.Context(), http.MethodGet, target, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	resp, err := client.Do(req)
 	if err != nil {
 		t.Fatal(err)
 	}
 	body, err := io.ReadAll(resp.Body)
 	resp.Body.Close()
 	client.CloseIdleConnections()
-	if err != nil || resp.StatusCode != http.StatusOK || !strings.HasPrefix(string(body), `{"book":"moby-dick","related":["`) {
+	want := `{"book":"moby-dick","related":["`
+	if err != nil || resp.StatusCode != http.StatusOK || !strings.HasPrefix(string(body), want) {
 		t.Errorf("status %d, body %s, error %v", resp.StatusCode, body, err)
 	}
 	stop()
