@@ -33,8 +33,8 @@ func TestBooksAreManyUniqueAndSorted(t *testing.T) {
 		}
 	}
 	scarce := stocks[0] + stocks[1] + stocks[2] + stocks[3]
-	if scarce != 12 || stocks[0] == 0 || stocks[1] == 0 || stocks[AlwaysInStock] != len(all)-scarce {
-		t.Errorf("stocks %v, want 12 titles of 0 to 3, with a 0 and a 1 among them, and all others %d", stocks, AlwaysInStock)
+	if scarce < 12 || stocks[0] == 0 || stocks[1] == 0 || stocks[AlwaysInStock] < 100 {
+		t.Errorf("stocks %v, want a dozen titles of 0 to 3, with a 0 and a 1 among them, and 100 of %d", stocks, AlwaysInStock)
 	}
 }
 
