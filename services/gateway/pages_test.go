@@ -342,6 +342,33 @@ func TestB26HeadersOfTheHouse(t *testing.T) {
 	}
 }
 
+// The class is known before the admission asks for it: everything outside of it has been passed by then.
+func TestClassIsSetBeforeAdmission(t *testing.T) {
+	g := open(t)
+	want := map[string]resilience.Criticality{
+		"POST /orders": resilience.Critical, "POST /api/v1/orders": resilience.Critical,
+		"GET /books/{id}/related": resilience.Sheddable, "GET /api/v1/books/{id}/related": resilience.Sheddable,
+	}
+	walk := func(method, route string, _ http.Handler, middlewares ...func(http.Handler) http.Handler) error {
+		if strings.HasPrefix(route, "/assets/") {
+			return nil // not admitted
+		}
+		var got resilience.Criticality
+		outside := middlewares[:len(middlewares)-1] // the last is Within
+		h := chi.Chain(outside...).HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
+			got = resilience.CriticalityFrom(r.Context())
+		})
+		h.ServeHTTP(httptest.NewRecorder(), httptest.NewRequest(method, "/", nil))
+		if got != want[method+" "+route] {
+			t.Errorf("%s %s is admitted as %s, want %s", method, route, got, want[method+" "+route])
+		}
+		return nil
+	}
+	if err := chi.Walk(g.svc.Handler.(chi.Routes), walk); err != nil {
+		t.Fatal(err)
+	}
+}
+
 // A refusal of the admission, which knows nothing of pages, is a page all the same where people read it.
 func TestOverloadIsAPage(t *testing.T) {
 	g := open(t)
