@@ -88,12 +88,12 @@ func (e *Endpoint) begin(caller context.Context, p *policy) (*attempt, *Error) {
 		}
 	}
 
-	a := &attempt{endpoint: e, policy: p, caller: caller, started: now, limit: p.Timeout}
+	var a *attempt // not made before it may be: a refusal costs no memory
 	e.mu.Lock()
 	e.breaker.look(p.slowAfter(), now)
 	ticket, ok := e.breaker.admit(now)
 	if ok {
-		a.ticket = ticket
+		a = &attempt{endpoint: e, policy: p, caller: caller, started: now, limit: p.Timeout, ticket: ticket}
 		e.flight.add(a)
 	}
 	e.mu.Unlock()
