@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"net/http"
 	"path"
+	"strconv"
 	"time"
 
 	"github.com/bojanz/currency"
@@ -278,6 +279,7 @@ func writeJSON(w http.ResponseWriter, r *http.Request, status int, v any) {
 		return
 	}
 	w.Header().Set("Content-Type", "application/json")
+	w.Header().Set("Content-Length", strconv.Itoa(len(body))) // an answer cut short is then seen as one
 	w.Header().Set("Cache-Control", "no-store")
 	w.WriteHeader(status)
 	_, _ = w.Write(body) // the person left: the order stands, and its key answers

@@ -40,8 +40,8 @@ var Prices = defence.Edge{
 	},
 	Fallback: "none: the order is refused in under 1 s, its key freed",
 	Why: "a price must never be guessed. The catalogue answers from memory: 350 ms is its own cap of 400 ms less the " +
-		"way back; two tries and the pause are 750 ms, and a person is told within the second. 40 orders/s × 350 ms = " +
-		"14 slots when all is slow, doubled",
+		"way back; two tries and the pause are 750 ms, and a person is told within the second. " +
+		"40 orders/s × 350 ms = 14 slots when all is slow, doubled",
 }
 
 // Rates is the currency service. It is asked beside the prices, and only for an order in another currency than USD.
@@ -61,8 +61,8 @@ var Rates = defence.Edge{
 		Breaker:        breaker,
 	},
 	Fallback: "a quote in the shop's own currency, which the person must accept",
-	Why: "an old rate would charge another amount than agreed, so there is no last copy here. 40 orders/s × 2 × 150 ms " +
-		"= 12 slots when all is slow, and room",
+	Why: "an old rate would charge another amount than agreed, so there is no last copy here. " +
+		"40 orders/s × 2 × 150 ms = 12 slots when all is slow, and room",
 }
 
 // Dependencies are all calls that this service makes.

@@ -67,7 +67,8 @@ func leaf(t *testing.T, h http.HandlerFunc) service.Addresses {
 // start runs checkout and returns a handler that reaches it over HTTP.
 func start(t *testing.T, defences string, catalogue, currency http.HandlerFunc) http.Handler {
 	t.Helper()
-	cfg := Config{Config: service.Defaults("checkout"), CatalogueURL: leaf(t, catalogue), CurrencyURL: leaf(t, currency)}
+	cfg := Config{Config: service.Defaults("checkout")}
+	cfg.CatalogueURL, cfg.CurrencyURL = leaf(t, catalogue), leaf(t, currency)
 	cfg.Addr, cfg.AdminAddr, cfg.Defences, cfg.DrainDelay = "127.0.0.1:0", "127.0.0.1:0", defences, 0
 	c, err := service.New("checkout", cfg.Config, service.LogTo(io.Discard), service.AnnounceTo(io.Discard))
 	if err != nil {
@@ -160,7 +161,7 @@ func TestWithoutTheCatalogueAnOrderIsRefusedWithinTheSecond(t *testing.T) {
 			if took := time.Since(began); took >= time.Second {
 				t.Errorf("it took %v", took)
 			}
-			if a.status != http.StatusServiceUnavailable || a.Type != problem.Unavailable.URI || a.header.Get("Retry-After") != "1" {
+			if !a.is(problem.Unavailable) || a.header.Get("Retry-After") != "1" {
 				t.Fatal(a)
 			}
 			if behaviour == nil {
@@ -197,7 +198,7 @@ func TestWithoutARateTheOrderIsQuotedInDollars(t *testing.T) {
 			if took := time.Since(began); took >= time.Second {
 				t.Errorf("it took %v", took)
 			}
-			if a.status != http.StatusConflict || a.Type != problem.QuoteChanged.URI || a.Reason != currencyUnavailable ||
+			if !a.is(problem.QuoteChanged) || a.Reason != currencyUnavailable ||
 				a.Quote.Total.String() != "12.50 USD" {
 				t.Fatal(a)
 			}
@@ -209,7 +210,7 @@ func TestWithoutARateTheOrderIsQuotedInDollars(t *testing.T) {
 	t.Run("fallbacks off", func(t *testing.T) {
 		shop := start(t, "all,-fallbacks", says(http.StatusOK, goodPrices), nil)
 		a := post(t.Context(), shop, "k", order("11.00", "EUR", "emma", 1))
-		if a.status != http.StatusServiceUnavailable || a.Type != problem.Unavailable.URI {
+		if !a.is(problem.Unavailable) {
 			t.Error(a)
 		}
 	})

@@ -9,6 +9,7 @@ import (
 	"net/http"
 	"net/url"
 	"regexp"
+	"strconv"
 	"sync/atomic"
 
 	"github.com/go-chi/chi/v5"
@@ -106,6 +107,7 @@ func (s *Service) handleRates(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	w.Header().Set("Content-Type", "application/json")
+	w.Header().Set("Content-Length", strconv.Itoa(len(answer))) // an answer cut short is then seen as one
 	_, _ = w.Write(answer) // the caller left: nothing is lost
 }
 

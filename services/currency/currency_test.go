@@ -111,6 +111,8 @@ func TestWhatHasNoRatesIsRefused(t *testing.T) {
 // counted as an outcome of the source.
 func TestRefresh(t *testing.T) {
 	newer := docOf("2026-09-25", "USD", "1.25", "GBP", "0.5")
+	zero := docOf("2026-09-25", "USD", "1.25", "GBP", "0")
+	long := append(bytes.Repeat([]byte(" "), 64<<10), newer...)
 	tests := []struct {
 		name    string
 		source  http.HandlerFunc
@@ -122,9 +124,9 @@ func TestRefresh(t *testing.T) {
 		{"moved", says(http.StatusMovedPermanently, newer), "2026-09-24", resilience.Failure},
 		{"broken", says(http.StatusInternalServerError, newer), "2026-09-24", resilience.Failure},
 		{"noise", says(http.StatusOK, []byte("<html>")), "2026-09-24", resilience.Failure},
-		{"one bad rate", says(http.StatusOK, docOf("2026-09-25", "USD", "1.25", "GBP", "0")), "2026-09-24", resilience.Failure},
+		{"one bad rate", says(http.StatusOK, zero), "2026-09-24", resilience.Failure},
 		{"cut short", says(http.StatusOK, newer[:len(newer)-10]), "2026-09-24", resilience.Failure},
-		{"too long", says(http.StatusOK, append(bytes.Repeat([]byte(" "), 64<<10), newer...)), "2026-09-24", resilience.Failure},
+		{"too long", says(http.StatusOK, long), "2026-09-24", resilience.Failure},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
@@ -167,8 +169,9 @@ func TestRefreshEveryHour(t *testing.T) {
 		var hanging atomic.Bool
 		policy := Source.Policy
 		policy.Transport = transportFunc(func(r *http.Request) (*http.Response, error) {
+			hangs := hanging.Load()
 			rounds = append(rounds, time.Now())
-			if hanging.Load() {
+			if hangs {
 				<-r.Context().Done()
 				return nil, r.Context().Err()
 			}

@@ -19,8 +19,8 @@ func TestFirstRatesAreTheECBsOfTheDay(t *testing.T) {
 	if got, want := r.AsOf(), "2026-09-24"; got != want {
 		t.Errorf("as of %s, want %s", got, want)
 	}
-	want := strings.Fields("AUD BRL CAD CHF CNY CZK DKK EUR GBP HKD HUF IDR ILS INR ISK JPY KRW MXN MYR NOK NZD PHP PLN " +
-		"RON SEK SGD THB TRY USD ZAR")
+	want := strings.Fields("AUD BRL CAD CHF CNY CZK DKK EUR GBP HKD HUF IDR ILS INR ISK JPY KRW MXN MYR NOK NZD PHP " +
+		"PLN RON SEK SGD THB TRY USD ZAR")
 	if diff := cmp.Diff(want, r.Currencies()); diff != "" {
 		t.Errorf("currencies (-want +got):\n%s", diff)
 	}
