@@ -21,7 +21,7 @@ build: go-ready ## Build bin/holdfast
 run: build ## Open the shop on http://127.0.0.1:8080 until Ctrl-C
 	@bin/holdfast up --logs out/logs
 
-demo: build ## Watch it die undefended and live defended: ninety-seconds, about five minutes
+demo: build ## Watch it die undefended and live defended: ninety-seconds, about three minutes
 	@mkdir -p out
 	@bin/holdfast loadtest run ninety-seconds --json out/ninety-seconds.json
 

@@ -4,79 +4,111 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"os"
 	"path/filepath"
 	"strings"
+	"time"
 
 	"example.com/holdfast/loadtest"
 )
 
 // loadtestCommand drives a shop as people do, hurts it, and judges it.
 type loadtestCommand struct {
-	Run  loadtestRunCommand  `cmd:"" help:"Play a scenario. Exit code 0: passed, 1: a bar was missed, 2: could not run, 3: void (this machine could not send the load)."`
-	List loadtestListCommand `cmd:"" help:"List the scenarios."`
+	Run      loadtestRunCommand      `cmd:"" help:"Play a scenario. Exit code 0: passed, 1: a bar was missed, 2: could not run, 3: void (this machine could not send the load)."`
+	Capacity loadtestCapacityCommand `cmd:"" help:"Measure what the defences cost: book pages a second with all and with none, turn about."`
+	List     loadtestListCommand     `cmd:"" help:"List the scenarios."`
 }
 
 type loadtestRunCommand struct {
 	Scenario     string   `arg:"" help:"The name of a scenario, see 'holdfast loadtest list', or a YAML file."`
-	Acts         []string `placeholder:"ACT,…" help:"Only these acts, in this order. Default: all; against a --target, which cannot be opened afresh, the last."`
+	Acts         []string `placeholder:"ACT" help:"Only these acts, in this order. Default: all; against a --target, which cannot be opened afresh, the last."`
 	Defences     string   `placeholder:"EXPR" help:"Instead of the acts a single one with these defences, as all,-timeouts,-deadlines. Prints what happens and judges nothing."`
 	FaultSeconds float64  `placeholder:"N" help:"The length of the fault. Default: the scenario's."`
-	Seed         uint64   `default:"1" help:"What is left to chance is decided by this number. Default: 1."`
-	JSON         string   `name:"json" placeholder:"FILE" help:"Write the result to FILE."`
 	Target       string   `placeholder:"local|compose|FILE" help:"Load a shop that is open, as other commands find it, instead of opening a fresh one for each act."`
-	logsFlag
+	measureFlags
+}
+
+type loadtestCapacityCommand struct {
+	Pairs    int           `default:"5" help:"How often each side is measured."`
+	InFlight int           `default:"16" help:"Requests under way at any instant."`
+	Each     time.Duration `default:"4s" help:"How long one measurement lasts."`
+	measureFlags
 }
 
 type loadtestListCommand struct{}
+
+// measureFlags are what everything that measures has in common.
+type measureFlags struct {
+	Seed uint64 `default:"1" help:"What is left to chance is decided by this number."`
+	JSON string `name:"json" placeholder:"FILE" help:"Write the result to FILE."`
+	logsFlag
+}
 
 func (c *loadtestRunCommand) Run(ctx context.Context, t terminal) error {
 	scenario, err := loadtest.Load(c.Scenario)
 	if err != nil {
 		return err
 	}
-	sink, closeLogs, err := c.open(dropLogs)
-	if err != nil {
-		return err
-	}
-	defer func() { _ = closeLogs() }()
-
 	o := loadtest.Options{
-		Open: c.opener(sink), Acts: c.Acts, Defences: c.Defences, FaultSeconds: c.FaultSeconds, Seed: c.Seed,
-		Progress: t.err,
+		Acts: c.Acts, Defences: c.Defences, FaultSeconds: c.FaultSeconds, Seed: c.Seed, Progress: t.err,
 	}
 	if c.Target != "" && len(o.Acts) == 0 && c.Defences == "" {
 		o.Acts = []string{scenario.Acts[len(scenario.Acts)-1].Name}
 	}
-	result, err := loadtest.Run(ctx, scenario, o)
-	if err != nil {
-		if ctx.Err() != nil {
-			return errors.New("interrupted: nothing was judged")
+	return c.measure(ctx, t, func(fresh loadtest.Opener) (report, error) {
+		o.Open = fresh
+		if c.Target != "" {
+			o.Open = func(ctx context.Context, _ loadtest.Environment) (loadtest.Shop, error) {
+				return targetFlag{c.Target}.addresses(ctx)
+			}
 		}
+		return loadtest.Run(ctx, scenario, o)
+	})
+}
+
+func (c *loadtestCapacityCommand) Run(ctx context.Context, t terminal) error {
+	return c.measure(ctx, t, func(fresh loadtest.Opener) (report, error) {
+		return loadtest.Capacity(ctx, loadtest.CapacityOptions{
+			Open: fresh, Pairs: c.Pairs, InFlight: c.InFlight, Each: c.Each, Seed: c.Seed, Progress: t.err,
+		})
+	})
+}
+
+// report is what a measurement has found.
+type report interface {
+	WriteText(io.Writer) error
+	WriteJSON(io.Writer) error
+	ExitCode() int
+}
+
+// measure runs a measurement that opens its shops by fresh, prints and keeps what it has found, and exits with its
+// verdict.
+func (f measureFlags) measure(ctx context.Context, t terminal, run func(fresh loadtest.Opener) (report, error)) error {
+	sink, closeLogs, err := f.open(dropLogs)
+	if err != nil {
 		return err
 	}
-	if c.JSON != "" {
-		if err := writeJSON(c.JSON, result); err != nil {
+	defer func() { _ = closeLogs() }()
+	found, err := run(freshShops(sink, f.Logs == ""))
+	if err != nil && ctx.Err() != nil {
+		return errors.New("interrupted: nothing was judged")
+	}
+	if err != nil {
+		return err
+	}
+	if f.JSON != "" {
+		if err := writeJSON(f.JSON, found); err != nil {
 			return fmt.Errorf("write the result: %w", err)
 		}
 	}
-	if err := result.WriteText(t.out); err != nil {
+	if err := found.WriteText(t.out); err != nil {
 		return err
 	}
-	if code := result.ExitCode(); code != 0 {
+	if code := found.ExitCode(); code != 0 {
 		return exitError{code: code}
 	}
 	return nil
-}
-
-// opener opens the shop of an act: a fresh one in processes of its own, or the one that stands.
-func (c *loadtestRunCommand) opener(log logSink) loadtest.Opener {
-	if c.Target == "" {
-		return freshShops(log, c.Logs == "")
-	}
-	return func(ctx context.Context, _ loadtest.Environment) (loadtest.Shop, error) {
-		return targetFlag{c.Target}.addresses(ctx)
-	}
 }
 
 // freshShops opens shops of five processes on free ports. Quiet ones log nothing below a warning: writing what
@@ -90,7 +122,7 @@ func freshShops(log logSink, quiet bool) loadtest.Opener {
 	return func(ctx context.Context, env loadtest.Environment) (loadtest.Shop, error) { return l.open(ctx, env) }
 }
 
-func writeJSON(file string, result *loadtest.Result) error {
+func writeJSON(file string, found report) error {
 	if err := os.MkdirAll(filepath.Dir(file), 0o755); err != nil {
 		return err
 	}
@@ -98,7 +130,7 @@ func writeJSON(file string, result *loadtest.Result) error {
 	if err != nil {
 		return err
 	}
-	return errors.Join(result.WriteJSON(f), f.Close())
+	return errors.Join(found.WriteJSON(f), f.Close())
 }
 
 func (loadtestListCommand) Run(t terminal) error {
