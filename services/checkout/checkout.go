@@ -96,6 +96,7 @@ func assemble(c *service.Chassis, store Store, m market) (*Service, error) {
 	if err := c.Registry().Register(s.orders); err != nil {
 		return nil, fmt.Errorf("metrics of checkout: %w", err)
 	}
+	c.Routes(Routes...)
 	s.Handler = s.routes()
 	return s, nil
 }

@@ -73,6 +73,7 @@ func New(cfg Config, c *service.Chassis) (*Service, error) {
 		s.source, s.url = source.Endpoint(Source.Endpoints[0]), cfg.RatesURL
 		c.Go("refresh rates", s.refresh)
 	}
+	c.Routes(Routes...)
 	s.Handler = s.routes()
 	return s, nil
 }
@@ -108,6 +109,7 @@ func (s *Service) handleRates(w http.ResponseWriter, r *http.Request) {
 	}
 	w.Header().Set("Content-Type", "application/json")
 	w.Header().Set("Content-Length", strconv.Itoa(len(answer))) // an answer cut short is then seen as one
+	w.WriteHeader(http.StatusOK)
 	_, _ = w.Write(answer) // the caller left: nothing is lost
 }
 
