@@ -116,6 +116,9 @@ func (p *parameters) query() Query {
 		Page:    p.whole("page", 1),
 		PerPage: p.whole("per_page", defaultPerPage),
 	}
+	if p.values.Has("ids") { // a cart: it fits on one page
+		q.IDs, q.PerPage = p.ids(), p.whole("per_page", maxPerPage)
+	}
 	if q.PerPage < 1 || q.PerPage > maxPerPage {
 		p.breaks("per_page", "is not between 1 and %d", maxPerPage)
 	}

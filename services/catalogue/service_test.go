@@ -400,6 +400,9 @@ func TestD11WhatNoRequestMayAsk(t *testing.T) {
 		{"/books?currency=EURO", 400, []string{"currency"}},
 		{"/books?currency=E%20R", 400, []string{"currency"}},
 		{"/books?sort=x&per_page=x&q=" + long, 400, []string{"q", "sort", "per_page"}},
+		{"/books?ids=", 400, []string{"ids"}},
+		{"/books?ids=" + url.QueryEscape("../typee"), 400, []string{"ids"}},
+		{"/books?ids=" + strings.Repeat("typee,", 50) + "typee", 400, []string{"ids"}},
 		{"/books?q=%ZZ", 400, []string{"query"}},
 		{"/books/" + url.PathEscape("../../etc/passwd"), 404, nil},
 		{"/books/" + strings.Repeat("x", 10<<10), 404, nil},
@@ -432,6 +435,19 @@ func TestPricesAreInDollarsAndUnknownBooksAbsent(t *testing.T) {
 	want := map[string]money{"moby-dick": {"12.50", "USD"}, "typee": {"9.05", "USD"}}
 	if diff := cmp.Diff(want, got.Prices); got.Status != 200 || diff != "" {
 		t.Errorf("%d (-want +got)\n%s", got.Status, diff)
+	}
+}
+
+// A cart is priced by one list of its books, in the currency that it is shown in.
+func TestD6ListOfCertainBooks(t *testing.T) {
+	got := newShop(t, "all").get(t, "/books?ids=typee,unheard-of,moby-dick&currency=EUR")
+	prices := map[string]money{}
+	for _, b := range got.Books {
+		prices[b.ID] = b.Price
+	}
+	want := map[string]money{"moby-dick": {"11.00", "EUR"}, "typee": {"7.96", "EUR"}}
+	if diff := cmp.Diff(want, prices); got.Status != 200 || got.Total != 2 || diff != "" {
+		t.Errorf("%d, %d in total (-want +got)\n%s", got.Status, got.Total, diff)
 	}
 }
 

@@ -21,8 +21,9 @@ const (
 
 // Query is what a list is asked for.
 type Query struct {
-	Text    string // every word of it must begin a word of title, author or subjects; no words: all books
-	Subject string // one of the subjects, in any case and with or without accents; "": any
+	Text    string   // every word of it must begin a word of title, author or subjects; no words: all books
+	IDs     []string // these books alone; nil: any
+	Subject string   // one of the subjects, in any case and with or without accents; "": any
 	Sort    Sort
 	Page    int // from 1; a page that is not there gives the nearest that is
 	PerPage int // from 1
@@ -37,7 +38,7 @@ type Page struct {
 	Subjects []SubjectCount
 }
 
-// SubjectCount says how many books there are of a subject, among those that the text of the query finds: what a person
+// SubjectCount says how many books there are of a subject, among those that the text and the ids of the query find: what a person
 // gets who chooses it now. Ordered by count, then by name.
 type SubjectCount struct {
 	Subject string `json:"subject"`
@@ -148,6 +149,10 @@ func (s *shelf) find(q Query) Page {
 		found = keep(found, func(i int) bool {
 			return !slices.ContainsFunc(wanted, func(w string) bool { return !strings.Contains(s.texts[i], w) })
 		})
+		counts = s.count(found)
+	}
+	if q.IDs != nil {
+		found = keep(found, func(i int) bool { return slices.Contains(q.IDs, s.books[i].ID) })
 		counts = s.count(found)
 	}
 	if q.Subject != "" {
