@@ -202,7 +202,7 @@ func (a *admin) do(ctx context.Context, method, address string, body, into any) 
 		return fmt.Errorf("%s %s: %w", method, address, err)
 	}
 	if res.StatusCode/100 != 2 {
-		return fmt.Errorf("%s %s: %s: %.200s", method, address, res.Status, bytes.TrimSpace(text))
+		return &statusError{res.StatusCode, fmt.Sprintf("%s %s: %s: %.200s", method, address, res.Status, bytes.TrimSpace(text))}
 	}
 	if into == nil {
 		return nil
@@ -212,3 +212,11 @@ func (a *admin) do(ctx context.Context, method, address string, body, into any) 
 	}
 	return nil
 }
+
+// statusError is an answer that is not a 2xx.
+type statusError struct {
+	status  int
+	message string
+}
+
+func (e *statusError) Error() string { return e.message }

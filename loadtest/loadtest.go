@@ -205,7 +205,7 @@ func (p *act) load(ctx context.Context, o Options) error {
 	for _, c := range p.canaries {
 		<-c.done
 	}
-	return errors.Join(err, p.sender.err())
+	return errors.Join(err, p.sender.fail)
 }
 
 // playPhases changes the shop as each phase begins, and returns when the last has ended.

@@ -2,8 +2,11 @@ package loadtest
 
 import (
 	"context"
+	"encoding/json"
+	"errors"
 	"fmt"
 	"math/rand/v2"
+	"net/http"
 	"net/url"
 	"time"
 )
@@ -55,22 +58,17 @@ func (p *act) checkOrders(ctx context.Context) orderCheck {
 }
 
 func (p *act) checkOrder(ctx context.Context, want storedOrder) error {
+	address := p.shop.Public("gateway") + "/api/v1/orders/" + url.PathEscape(want.id)
 	var err error
-	for range 3 { // a refusal is no proof that the order is missing
-		var body rawJSON
-		address := p.shop.Public("gateway") + "/api/v1/orders/" + url.PathEscape(want.id)
+	for range 3 {
+		var body json.RawMessage
 		if err = p.admin.get(ctx, address, &body); err == nil {
-			got, err := readOrder(body)
-			switch {
-			case err != nil:
-				return err
-			case got.id != want.id:
-				return fmt.Errorf("order %s: the shop answered with order %s", want.id, got.id)
-			case !got.total.Equal(want.total):
-				return fmt.Errorf("order %s was accepted for %s and is stored as %s", want.id, want.total, got.total)
-			}
-			return nil
+			return want.same(body)
 		}
+		if e, ok := errors.AsType[*statusError](err); ok && e.status == http.StatusNotFound {
+			break
+		}
+		// Anything else is no proof that the order is missing.
 		if sleepUntil(ctx, time.Now().Add(200*time.Millisecond)) != nil {
 			break
 		}
@@ -78,10 +76,16 @@ func (p *act) checkOrder(ctx context.Context, want storedOrder) error {
 	return fmt.Errorf("order %s was accepted and cannot be read back: %w", want.id, err)
 }
 
-// rawJSON keeps an answer as it came.
-type rawJSON []byte
-
-func (r *rawJSON) UnmarshalJSON(text []byte) error {
-	*r = append((*r)[:0], text...)
+// same compares what is stored with what was accepted.
+func (o storedOrder) same(body []byte) error {
+	got, err := readOrder(body)
+	switch {
+	case err != nil:
+		return err
+	case got.id != o.id:
+		return fmt.Errorf("order %s: the shop answered with order %s", o.id, got.id)
+	case !got.total.Equal(o.total):
+		return fmt.Errorf("order %s was accepted for %s and is stored as %s", o.id, o.total, got.total)
+	}
 	return nil
 }

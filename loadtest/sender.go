@@ -30,7 +30,7 @@ type sender struct {
 	run0    string // begins every idempotency key of this run
 
 	ctx  context.Context // of the run: vegeta's own requests have none
-	fail error           // of vegeta; read after the run
+	fail error           // what vegeta complained of: nothing, unless it and we disagree on what a hit is
 }
 
 // people are the members of a class, who all sit in front of the same kind of browser.
@@ -105,15 +105,6 @@ func (s *sender) run(ctx context.Context) <-chan struct{} {
 		}
 	}()
 	return done
-}
-
-// err is what vegeta complained of, which must be nothing: what the shop did wrong is not its affair. It is read after
-// the channel of run has closed.
-func (s *sender) err() error {
-	if s.fail != nil && s.ctx.Err() == nil {
-		return fmt.Errorf("send: %w", s.fail)
-	}
-	return s.ctx.Err()
 }
 
 // Pace is vegeta's question how long to wait before the next hit.
