@@ -49,18 +49,36 @@ type frame struct {
 	Title      string
 	Search     string // what the search box holds
 	Currency   string
-	Currencies []string
-	Here       string // where to go back to after choosing a currency
-	Volumes    int    // in the cart
-	Notice     string // something to be told once
+	Currencies template.HTML // the options to choose from
+	Here       string        // where to go back to after choosing a currency
+	Volumes    int           // in the cart
+	Notice     string        // something to be told once
 }
 
 func frameOf(v visitor, title string) frame {
 	return frame{
-		Title: title, Currency: v.currency, Currencies: currencies, Here: v.here,
+		Title: title, Currency: v.currency, Currencies: currencyOptions[v.currency], Here: v.here,
 		Volumes: v.cart.volumes(), Notice: v.notice,
 	}
 }
+
+// currencyOptions are the options of the form that every page has, with one of them chosen. They are made once:
+// thirty of them in a template take as long as the rest of a page.
+var currencyOptions = func() map[string]template.HTML {
+	all := make(map[string]template.HTML, len(currencies))
+	for _, chosen := range currencies {
+		var b strings.Builder
+		for _, code := range currencies {
+			if code == chosen {
+				b.WriteString("<option selected>" + code + "</option>")
+			} else {
+				b.WriteString("<option>" + code + "</option>")
+			}
+		}
+		all[chosen] = template.HTML(b.String()) // of our own constants
+	}
+	return all
+}()
 
 // show answers with a page. It is written whole or not at all: half a page is worse than an error.
 func (s *Service) show(w http.ResponseWriter, status int, page string, data any) error {
