@@ -106,26 +106,20 @@ func (c *Chassis) guard(v *visit, r *http.Request) {
 }
 
 // readBody reads the request's body whole and puts a replay in its place. Only then does net/http tell a handler that
-// its caller has left; and a request that waits in line holds no half-read connection.
-//
-// It also lifts the read deadline: the server keeps reading to notice a departure, and ReadTimeout, once past, would
-// look like one.
+// its caller has left; and nobody waits in line with a body that may still fail to come.
 func readBody(w http.ResponseWriter, r *http.Request) error {
-	if r.Body != nil && r.Body != http.NoBody {
-		body, err := io.ReadAll(http.MaxBytesReader(w, r.Body, MaxRequestBody))
-		if _, ok := errors.AsType[*http.MaxBytesError](err); ok {
-			return problem.New(problem.TooLarge, "A request may have at most 64 KiB.")
-		}
-		if err != nil {
-			return problem.New(problem.InvalidRequest, "The body of the request did not arrive whole.")
-		}
-		r.Body.Close()
-		r.Body = io.NopCloser(bytes.NewReader(body))
+	if r.Body == nil || r.Body == http.NoBody {
+		return nil
 	}
-	err := http.NewResponseController(w).SetReadDeadline(time.Time{})
-	if err != nil && !errors.Is(err, http.ErrNotSupported) { // a test's recorder has no connection
-		return problem.New(problem.InvalidRequest, "The connection is gone.")
+	body, err := io.ReadAll(http.MaxBytesReader(w, r.Body, MaxRequestBody))
+	if _, ok := errors.AsType[*http.MaxBytesError](err); ok {
+		return problem.New(problem.TooLarge, "A request may have at most 64 KiB.")
 	}
+	if err != nil {
+		return problem.New(problem.InvalidRequest, "The body of the request did not arrive whole.")
+	}
+	r.Body.Close() // read to its end: nothing to lose
+	r.Body = io.NopCloser(bytes.NewReader(body))
 	return nil
 }
 

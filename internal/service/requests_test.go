@@ -98,38 +98,6 @@ func TestRequestBodyIsBoundedAndReplayed(t *testing.T) {
 	}
 }
 
-// net/http keeps reading while a handler works, to notice that the caller has left; so a read deadline that has
-// passed would end the request, and ReadTimeout would be a deadline of ten seconds on every handler.
-func TestReadTimeoutDoesNotEndAHandler(t *testing.T) {
-	const readTimeout = 30 * time.Millisecond
-	for _, body := range []string{"", "an order"} {
-		ended := make(chan error, 1)
-		server := httptest.NewUnstartedServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-			if err := readBody(w, r); err != nil {
-				ended <- err
-				return
-			}
-			select {
-			case <-r.Context().Done():
-				ended <- r.Context().Err()
-			case <-time.After(5 * readTimeout):
-				ended <- nil
-			}
-		}))
-		server.Config.ReadTimeout = readTimeout
-		server.Start()
-		resp, err := server.Client().Post(server.URL, "text/plain", strings.NewReader(body))
-		if err != nil {
-			t.Fatal(err)
-		}
-		resp.Body.Close()
-		server.Close()
-		if err := <-ended; err != nil {
-			t.Errorf("body %q: the handler was ended: %v", body, err)
-		}
-	}
-}
-
 // FAULTS A: a departure is noticed although the request had a body that the handler does not read.
 func TestDepartureIsNoticedWithABody(t *testing.T) {
 	begun, ended := make(chan struct{}), make(chan struct{})
