@@ -97,7 +97,8 @@ func (s *Service) apiBook(w http.ResponseWriter, r *http.Request) error {
 		return err
 	}
 	return reply(w, http.StatusOK, a.degraded(), apiBookPage{
-		Book: s.apiBookOf(a.Body.Book), Related: s.apiBookList(a.Body.Related), apiState: stateOf(a.degraded(), a.CopiedAt),
+		Book: s.apiBookOf(a.Body.Book), Related: s.apiBookList(a.Body.Related),
+		apiState: stateOf(a.degraded(), a.CopiedAt),
 	})
 }
 
@@ -213,7 +214,8 @@ func (s *Service) apiBookOf(b book) apiBook {
 
 func apiOrderOf(o order) apiOrder {
 	return apiOrder{
-		ID: o.ID, Status: o.Status, CreatedAt: o.CreatedAt, Items: o.Items, Total: o.Total, Currency: o.Total.CurrencyCode(),
+		ID: o.ID, Status: o.Status, CreatedAt: o.CreatedAt,
+		Items: o.Items, Total: o.Total, Currency: o.Total.CurrencyCode(),
 	}
 }
 

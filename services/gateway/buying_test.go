@@ -11,7 +11,8 @@ import (
 	"example.com/holdfast/internal/problem"
 )
 
-// A person without JavaScript buys two books, from the shelf to the page of the order; what is charged is what was shown.
+// A person without JavaScript buys two books, from the shelf to the page of the order; what is
+// charged is what was shown.
 func TestBuyWithoutJavaScript(t *testing.T) {
 	g := open(t)
 	b := g.browser()
@@ -22,7 +23,8 @@ func TestBuyWithoutJavaScript(t *testing.T) {
 	if cart.path != "/cart" {
 		t.Errorf("after adding a book the browser is at %s, want /cart: reloading must add nothing", cart.path)
 	}
-	cart = b.get("/books/emma").submit("/cart", url.Values{"book": {"emma"}}, url.Values{"quantity": {"2"}}).want(http.StatusOK)
+	cart = b.get("/books/emma").submit("/cart", url.Values{"book": {"emma"}}, url.Values{"quantity": {"2"}}).
+		want(http.StatusOK)
 	cart = cart.submit("/cart", url.Values{"action": {"set"}, "book": {"emma"}}, url.Values{"quantity": {"3"}}).
 		want(http.StatusOK, "Cart (4)", "Total €44.00")
 
@@ -87,7 +89,8 @@ func TestRefusedOrderKeepsCartAndKey(t *testing.T) {
 		t.Run(c.name, func(t *testing.T) {
 			b := g.browser()
 			g.fake.set(func() { g.fake.order, g.fake.keys = refuse(c.refusal), nil })
-			refused := b.putInCart("emma").submit("/orders", nil, nil).want(c.status, c.says...).wantHeader("Retry-After", c.retry)
+			refused := b.putInCart("emma").submit("/orders", nil, nil).
+				want(c.status, c.says...).wantHeader("Retry-After", c.retry)
 			b.get("/cart").want(http.StatusOK, "Emma", "Cart (1)")
 			g.fake.set(func() { g.fake.order = g.fake.accept })
 			refused.submit("/orders", nil, nil).want(http.StatusOK, "Your order", "$12.50")
@@ -109,12 +112,14 @@ func TestQuoteChangedNeedsConsent(t *testing.T) {
 				return
 			}
 			p := problem.New(problem.QuoteChanged, "The total is now 12.50 USD.").With("reason", "currency-unavailable")
-			refuse(p.With("quote", map[string]any{"items": linesDoc(o, "USD"), "total": costs("USD"), "currency": "USD"}))(w, key, o)
+			quote := map[string]any{"items": linesDoc(o, "USD"), "total": costs("USD"), "currency": "USD"}
+			refuse(p.With("quote", quote))(w, key, o)
 		}
 	})
 	b.putInCart("emma")
 	asked := b.get("/cart?currency=EUR").submit("/orders", nil, nil).
-		want(http.StatusConflict, "only be taken in US dollars", "Nothing was ordered", "Emma", "Agree and order for $12.50")
+		want(http.StatusConflict, "only be taken in US dollars", "Nothing was ordered", "Emma",
+			"Agree and order for $12.50")
 	if len(g.fake.orders) != 0 {
 		t.Fatal("an order was placed without the person's yes")
 	}
@@ -129,7 +134,8 @@ func TestOutOfStockSaysWhich(t *testing.T) {
 	b := g.browser()
 	b.get("/books/emma") // so that the title is known, as it is to whoever has seen the book
 	g.fake.set(func() {
-		g.fake.order = refuse(problem.New(problem.OutOfStock, "Short.").With("short", []shortage{{"emma", 3, 1}, {"walden", 1, 0}}))
+		short := []shortage{{"emma", 3, 1}, {"walden", 1, 0}}
+		g.fake.order = refuse(problem.New(problem.OutOfStock, "Short.").With("short", short))
 	})
 	refused := b.putInCart("emma", "walden").submit("/orders", nil, nil)
 	refused.want(http.StatusConflict, "Of Emma only one copy is left.", "Walden is sold out.")
@@ -158,7 +164,10 @@ func TestTimeoutOfAnOrder(t *testing.T) {
 		{"cut off", func(f *fakeShop) {
 			f.order = func(http.ResponseWriter, string, orderRequest) { panic(http.ErrAbortHandler) }
 		}, "could not learn whether"},
-		{"nobody there", func(f *fakeShop) { f.checkout.Listener.Close(); f.checkout.CloseClientConnections() }, "not being taken just now"},
+		{"nobody there", func(f *fakeShop) {
+			f.checkout.Listener.Close()
+			f.checkout.CloseClientConnections()
+		}, "not being taken just now"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			g := open(t)

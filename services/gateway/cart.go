@@ -44,7 +44,8 @@ type line struct {
 }
 
 var (
-	errCartFull = problem.New(problem.InvalidRequest, "A cart holds at most 30 titles. Order what you have, or take one out.")
+	errCartFull = problem.New(problem.InvalidRequest,
+		"A cart holds at most 30 titles. Order what you have, or take one out.")
 	errQuantity = invalid("quantity", "of a title must be a whole number from 1 to 99")
 )
 

@@ -17,11 +17,13 @@ func TestDegradedPagesSaySo(t *testing.T) {
 		never      []string
 		header     string
 	}{
-		{"whole", "/books/moby-dick", nil, []string{"Readers also bought", "€11.00"}, []string{"rates are not at hand"}, ""},
+		{"whole", "/books/moby-dick", nil, []string{"Readers also bought", "€11.00"},
+			[]string{"rates are not at hand"}, ""},
 		{"no carousel leaves no gap", "/books/moby-dick", []string{"carousel"}, []string{"€11.00"},
 			[]string{"also bought", `class="related"`, `data-related`}, "carousel"},
 		{"no rates on a book", "/books/moby-dick", []string{"prices"},
-			[]string{"Prices in US dollars: today’s rates are not at hand.", "$12.50", "Readers also bought"}, nil, "prices"},
+			[]string{"Prices in US dollars: today’s rates are not at hand.", "$12.50", "Readers also bought"},
+			nil, "prices"},
 		{"no rates on the shelf", "/books", []string{"prices"},
 			[]string{"Prices in US dollars: today’s rates are not at hand.", "$12.50"}, nil, "prices"},
 		{"both", "/books/moby-dick", []string{"carousel", "prices"},
@@ -33,7 +35,8 @@ func TestDegradedPagesSaySo(t *testing.T) {
 				g.fake.set(func() { g.fake.books = g.fake.degrade(c.degraded...) })
 			}
 			b := g.browser()
-			b.get(c.path+"?currency=EUR").want(http.StatusOK, c.says...).without(c.never...).wantHeader("X-Degraded", c.header)
+			b.get(c.path+"?currency=EUR").want(http.StatusOK, c.says...).without(c.never...).
+				wantHeader("X-Degraded", c.header)
 			b.get("/api/v1"+c.path+"?currency=EUR").want(http.StatusOK).wantHeader("X-Degraded", c.header)
 		})
 	}
@@ -45,13 +48,15 @@ func TestCartInTheCurrencyThatIsShown(t *testing.T) {
 	b := g.browser()
 	b.putInCart("emma")
 	g.fake.set(func() { g.fake.books = g.fake.degrade("prices") })
-	cart := b.get("/cart?currency=EUR").want(http.StatusOK, "Prices in US dollars", "Total $12.50").wantHeader("X-Degraded", "prices")
+	cart := b.get("/cart?currency=EUR").want(http.StatusOK, "Prices in US dollars", "Total $12.50").
+		wantHeader("X-Degraded", "prices")
 	if form := cart.form("/orders", nil); form.Get("currency") != "USD" || form.Get("total") != "12.50" {
 		t.Errorf("the form would order for %s %s", form.Get("total"), form.Get("currency"))
 	}
 }
 
-// When the catalogue dies, what has been seen can still be seen, and says how old it is; the rest says when to come back.
+// When the catalogue dies, what has been seen can still be seen, and says how old it is; the rest says when to
+// come back.
 func TestLastGoodCopyWhenTheCatalogueDies(t *testing.T) {
 	g := open(t)
 	b := g.browser()
@@ -62,12 +67,13 @@ func TestLastGoodCopyWhenTheCatalogueDies(t *testing.T) {
 	b.putInCart("emma")
 	g.fake.set(func() { g.fake.books = dead })
 	for _, path := range seen {
-		b.get(path).want(http.StatusOK, "From a copy made less than a minute ago.", "$12.50").wantHeader("X-Degraded", "copy")
+		b.get(path).want(http.StatusOK, "From a copy made less than a minute ago.", "$12.50").
+			wantHeader("X-Degraded", "copy")
 	}
 	b.get("/books?sort=title&page=1").want(http.StatusOK, "From a copy") // the same query, said otherwise
 	b.get("/cart").want(http.StatusOK, "From a copy", "Order for $12.50")
-	b.get("/books/emma").want(http.StatusServiceUnavailable, "The shelves cannot be reached just now", "Try again in 5 seconds",
-		"Your cart is safe", "Request").wantHeader("Retry-After", "5").wantHeader("X-Degraded", "")
+	b.get("/books/emma").want(http.StatusServiceUnavailable, "The shelves cannot be reached just now",
+		"Try again in 5 seconds", "Your cart is safe", "Request").wantHeader("Retry-After", "5").wantHeader("X-Degraded", "")
 	b.get("/api/v1/books/moby-dick").want(http.StatusOK).wantHeader("X-Degraded", "copy")
 	b.get("/api/v1/books/emma").want(http.StatusServiceUnavailable).wantHeader("Retry-After", "5").
 		wantHeader("Content-Type", "application/problem+json")
@@ -84,7 +90,9 @@ func TestNoCopyForANotFound(t *testing.T) {
 
 // An answer of 200 that is no answer is a failure, and the copy stands in for it.
 func TestD1NonsenseFromTheCatalogueIsAFailure(t *testing.T) {
-	for name, body := range map[string]string{"empty object": `{}`, "noise": `<html>`, "null": `null`, "error inside": `{"error":"x"}`} {
+	for name, body := range map[string]string{
+		"empty object": `{}`, "noise": `<html>`, "null": `null`, "error inside": `{"error":"x"}`,
+	} {
 		t.Run(name, func(t *testing.T) {
 			g := open(t)
 			b := g.browser()

@@ -36,8 +36,9 @@ var (
 			Timeout: 450 * time.Millisecond, ConnectTimeout: 100 * time.Millisecond,
 			Slots: 200, Reserve: reserve, Retry: readRetry, Breaker: breaker,
 		},
-		Fallback: "the last good copy of that page, at most 10 min old, marked; none: a 503 page that says when to try again",
-		Why:      "the catalogue gives up at 400 ms; two attempts and the pause fit a page of 1 s",
+		Fallback: "the last good copy of that page, at most 10 min old, marked; none: a 503 page that says when to " +
+			"try again",
+		Why: "the catalogue gives up at 400 ms; two attempts and the pause fit a page of 1 s",
 	}
 
 	// toRelated asks for the carousel as a page of its own. Losing it must not cost the shelf anything, so it shares
@@ -62,7 +63,8 @@ var (
 			Slots: 60, Reserve: reserve, Breaker: breaker,
 		},
 		Fallback: "a 503 page; the cart is kept and the same key works afterwards",
-		Why:      "what is left of 3 s; never repeated here: whether to order again is the person's to say, and the key makes it safe",
+		Why: "what is left of 3 s; never repeated here: whether to order again is the person's to say, and the " +
+			"key makes it safe",
 	}
 
 	// toOrders reads one order back.

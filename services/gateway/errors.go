@@ -52,12 +52,14 @@ func invalid(field, message string) error {
 
 var (
 	errNoBook  = problem.New(problem.NotFound, "The shop has no such book.")
-	errNoOrder = problem.New(problem.NotFound, "The shop has no order of that number. Look at it again, letter by letter.")
+	errNoOrder = problem.New(problem.NotFound,
+		"The shop has no order of that number. Look at it again, letter by letter.")
 
 	errCrossOrigin = problem.New(problem.Forbidden,
 		"That came from another site, so nothing was done. If you meant it, do it again from the shop's own pages.")
 	errCartChanged = problem.New(problem.InvalidRequest,
-		"Your cart has changed since that page was shown, so nothing was ordered. Look at your cart and order from there.")
+		"Your cart has changed since that page was shown, so nothing was ordered. "+
+			"Look at your cart and order from there.")
 	errCartEmpty = problem.New(problem.InvalidRequest, "Your cart is empty, so there is nothing to order.")
 )
 

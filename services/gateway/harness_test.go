@@ -191,7 +191,9 @@ func refuse(p *problem.Problem) func(http.ResponseWriter, string, orderRequest) 
 func linesDoc(o orderRequest, code string) []any {
 	lines := []any{}
 	for _, i := range o.Items {
-		lines = append(lines, map[string]any{"book": i.Book, "quantity": i.Quantity, "unit_price": costs(code), "line_total": costs(code)})
+		lines = append(lines, map[string]any{
+			"book": i.Book, "quantity": i.Quantity, "unit_price": costs(code), "line_total": costs(code),
+		})
 	}
 	return lines
 }

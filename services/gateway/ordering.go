@@ -75,7 +75,8 @@ func (s *Service) refuseOrder(w http.ResponseWriter, r *http.Request, v visitor,
 		return why
 	}
 	page := refusedPage{
-		frame: frameOf(v, p.Title), Heading: p.Title, Detail: []string{p.Detail}, RequestID: service.RequestID(r.Context()),
+		frame: frameOf(v, p.Title), Heading: p.Title, Detail: []string{p.Detail},
+		RequestID: service.RequestID(r.Context()),
 	}
 	form.Button = "Place the order again"
 	switch {
@@ -85,7 +86,8 @@ func (s *Service) refuseOrder(w http.ResponseWriter, r *http.Request, v visitor,
 			return why // nothing that a person could agree to
 		}
 		page.Lines, page.Total = s.orderLines(q.Items), priceOf(q.Total)
-		page.Detail = []string{"The price changed while you were deciding. Nothing was ordered. This is what it would cost now:"}
+		page.Detail = []string{"The price changed while you were deciding. Nothing was ordered. " +
+			"This is what it would cost now:"}
 		if q.Total.CurrencyCode() != form.Currency {
 			page.Detail = []string{"Today’s rates are not at hand, so the order can only be taken in " +
 				currencyName(q.Total.CurrencyCode()) + ". Nothing was ordered. This is what it would cost:"}
@@ -98,10 +100,12 @@ func (s *Service) refuseOrder(w http.ResponseWriter, r *http.Request, v visitor,
 			page.Detail = append(page.Detail, s.shortageNote(short))
 		}
 	case problem.OrderInProgress.Is(p):
-		page.Detail = []string{"This order is being placed at this moment. Send it once more to see how it ended: it is never taken twice."}
+		page.Detail = []string{"This order is being placed at this moment. " +
+			"Send it once more to see how it ended: it is never taken twice."}
 		page.Again = &form
 	case problem.KeyReused.Is(p):
-		page.Detail = []string{"An earlier try with this cart was taken, for another total or in another currency, so this one was not. " +
+		page.Detail = []string{"An earlier try with this cart was taken, for another total or in another currency, " +
+			"so this one was not. " +
 			"Send it as you did then to see that order; change the cart to begin a new one."}
 	case p.Status >= http.StatusInternalServerError:
 		page.Detail = append(page.Detail, "Your cart is safe.")

@@ -129,7 +129,8 @@ func (s *Service) bookView(b book) bookView {
 		Description: b.Description, Price: priceOf(b.Price), Stock: s.availability(b.ID),
 	}
 	for _, name := range b.Subjects {
-		v.Subjects = append(v.Subjects, subjectView{Name: name, Address: shelfQuery{Subject: name, Sort: sorts[0]}.address()})
+		q := shelfQuery{Subject: name, Sort: sorts[0]}
+		v.Subjects = append(v.Subjects, subjectView{Name: name, Address: q.address()})
 	}
 	return v
 }
