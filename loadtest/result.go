@@ -281,6 +281,7 @@ func (p *act) voidIn(i int, r PhaseResult) []string {
 
 // conclude comes to the verdict.
 func (r *Result) conclude(judged bool) {
+	r.Reasons = []string{}
 	r.Verdict = Pass
 	if !judged {
 		r.Verdict = Unjudged

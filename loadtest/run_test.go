@@ -55,7 +55,6 @@ func calm(r *Result, judged bool) {
 	r.voids = slices.DeleteFunc(r.voids, func(v string) bool {
 		return strings.Contains(v, "starved") || strings.Contains(v, "the sender was late")
 	})
-	r.Reasons = nil
 	r.conclude(judged)
 }
 

@@ -1,0 +1,293 @@
+package loadtest
+
+import (
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"example.com/holdfast/loadtest/predict"
+)
+
+// played makes an act as if it had been played: healthy for 10 s, a fault for 30 s, a recovery of 10 s; 10 people a
+// second in each of two classes; every service looked at twice a second. Whoever asks changes what became of it.
+func played(t *testing.T) *act {
+	t.Helper()
+	s := &Scenario{Name: "x", Classes: map[string]Class{
+		"browse": {Kind: Browse, Rate: 10},
+		"order":  {Kind: Order, Rate: 10},
+	}}
+	s.complete()
+	start := time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
+	p := &act{Act: &Act{Name: "act"}, scenario: s, canaries: map[string]*canary{},
+		watch: &watch{samples: map[string][]sample{}}, predicted: map[string]time.Duration{}}
+	from := time.Duration(0)
+	for _, ph := range []Phase{{Name: "healthy", For: Duration(10 * time.Second)}, {Name: "fault", For: Duration(30 * time.Second)},
+		{Name: "recovery", For: Duration(10 * time.Second)}} {
+		to := from + time.Duration(ph.For)
+		p.phases = append(p.phases, playedPhase{Phase: ph, from: from, to: to, began: start.Add(from), changed: start.Add(from),
+			before: map[string]State{}, after: map[string]State{}})
+		from = to
+	}
+	sched := newSchedule(s, testShelf(t), from, 1)
+	p.sender = &sender{schedule: sched}
+	p.tally = newTally(s, p.phases, sched, 1)
+	p.tally.start = start
+	for i, service := range Services {
+		for at := time.Duration(0); at < from; at += watchEvery {
+			x := sample{at: start.Add(at), probe: time.Millisecond}
+			x.state.Process.Goroutines, x.state.Process.FDs, x.state.Process.RSSBytes = 100, 50, 1<<20
+			x.state.Process.CPUSeconds = 0.2 * at.Seconds()
+			p.watch.samples[service] = append(p.watch.samples[service], x)
+		}
+		var end State
+		end.Workers.Limit, end.Workers.HighWater = 200, 10+i
+		for _, ph := range p.phases {
+			ph.after[service] = end
+		}
+	}
+	return p
+}
+
+// visits lets everybody's visit end as told.
+func (p *act) visits(end func(class string, at time.Duration) judged) *act {
+	for i := range p.sender.hits {
+		h := &p.sender.hits[i]
+		p.tally.record(h, end(p.sender.names[h.class], h.at), 0, 10*time.Millisecond)
+	}
+	return p
+}
+
+func (p *act) saturate(at map[string]time.Duration) *act {
+	ph := p.played("fault")
+	for service, t := range at {
+		s := ph.after[service]
+		s.Workers.SaturatedAt = new(ph.changed.Add(t))
+		ph.after[service] = s
+	}
+	return p
+}
+
+func well(string, time.Duration) judged { return judged{} }
+
+const faultAt, recoveryAt = 10 * time.Second, 40 * time.Second
+
+// sorry refuses everybody in [from, to) of the act.
+func sorry(from, to time.Duration) func(string, time.Duration) judged {
+	return func(_ string, at time.Duration) judged {
+		if at >= from && at < to {
+			return judged{verdict: refused}
+		}
+		return judged{}
+	}
+}
+
+// TestEveryBarCanBeMissed shows each kind of bar a run that clears it and runs that do not.
+func TestEveryBarCanBeMissed(t *testing.T) {
+	cascade := map[string]time.Duration{"catalogue": 5 * time.Second, "checkout": 10 * time.Second}
+	collapsed := func(p *act) {
+		p.saturate(cascade).visits(sorry(faultAt+5*time.Second, recoveryAt))
+		p.predicted = maps.Clone(cascade)
+	}
+	change := func(service string, from time.Duration, f func(*sample)) func(*act) {
+		return func(p *act) {
+			for i := range p.watch.samples[service] {
+				if s := &p.watch.samples[service][i]; s.at.Sub(p.tally.start) >= from {
+					f(s)
+				}
+			}
+		}
+	}
+	both := func(fs ...func(*act)) func(*act) {
+		return func(p *act) {
+			for _, f := range fs {
+				f(p)
+			}
+		}
+	}
+	visits := func(f func(string, time.Duration) judged) func(*act) { return func(p *act) { p.visits(f) } }
+
+	good := Bar{Kind: "good", Phase: "fault", AtLeast: 0.999}
+	fallbackBar := Bar{Kind: "fallback", Phase: "fault", AtLeast: 0.99, Classes: []string{"browse"}}
+	back := Bar{Kind: "back", Phase: "recovery", AtLeast: 0.99, Within: Duration(5 * time.Second)}
+	really := back
+	really.Real = true
+	p99 := Bar{Kind: "p99", Phase: "fault", Against: "healthy", Classes: []string{"browse"}, Factor: 1.5, Plus: Duration(10 * time.Millisecond)}
+	saturates := Bar{Kind: "saturates", Services: []string{"catalogue", "checkout"}, Near: 0.1}
+	collapses := Bar{Kind: "collapses", Services: []string{"catalogue", "checkout"}, AtMost: 0.05}
+	unready := Bar{Kind: "unready", Service: "catalogue"}
+	idle := Bar{Kind: "idle", Service: "catalogue", Against: "healthy"}
+	workers := Bar{Kind: "workers", Phase: "fault", Service: "catalogue", Workers: 50}
+	probes := Bar{Kind: "probes", Within: Duration(50 * time.Millisecond)}
+	flat := Bar{Kind: "flat", Phase: "fault", Window: Duration(10 * time.Second), Factor: 1.1}
+	letGo := Bar{Kind: "let-go", Phase: "recovery", Service: "recommendations", Path: "/", Within: Duration(500 * time.Millisecond)}
+	released := func(after time.Duration, err error) func(*act) {
+		return func(p *act) {
+			p.canaries["recovery"] = &canary{answered: p.played("recovery").began.Add(after), err: err}
+		}
+	}
+
+	for _, c := range []struct {
+		name string
+		bar  Bar
+		run  func(*act)
+		miss string // in what was got, of the bars that are missed; empty: none is
+	}{
+		{"all good", good, visits(well), ""},
+		{"one in a hundred not", good, visits(func(_ string, at time.Duration) judged {
+			return judged{verdict: map[bool]verdict{true: gaveUp}[at > faultAt && at < faultAt+500*time.Millisecond]}
+		}), "gave up"},
+		{"nobody was sent", good, func(*act) {}, "600 not sent"},
+		{"only the other class", Bar{Kind: "good", Phase: "fault", AtLeast: 1, Classes: []string{"order"}},
+			visits(func(class string, _ time.Duration) judged {
+				return judged{verdict: map[bool]verdict{true: wrong}[class == "browse"]}
+			}), ""},
+
+		{"all by a fallback", fallbackBar, visits(func(string, time.Duration) judged { return judged{fallback: true} }), ""},
+		{"none by a fallback", fallbackBar, visits(well), "0.0 %"},
+		{"none at all", fallbackBar, visits(sorry(0, recoveryAt)), "0.0 %"},
+
+		{"back after 3 s", back, visits(sorry(faultAt, recoveryAt+3*time.Second)), ""},
+		{"back after 6 s", back, visits(sorry(faultAt, recoveryAt+6*time.Second)), "after 6.0 s"},
+		{"never back", back, visits(sorry(faultAt, time.Hour)), "not within"},
+		{"back, and gone again", back, visits(sorry(recoveryAt+8*time.Second, recoveryAt+9*time.Second)), "after 9.0 s"},
+		{"back by a fallback only", really, visits(func(string, time.Duration) judged { return judged{fallback: true} }), "not within"},
+
+		{"as fast as before", p99, visits(well), ""},
+		{"slower", p99, func(p *act) {
+			for i := range p.sender.hits {
+				h := &p.sender.hits[i]
+				took := 10 * time.Millisecond
+				if h.at >= faultAt {
+					took = 30 * time.Millisecond
+				}
+				p.tally.record(h, judged{}, 0, took)
+			}
+		}, "30.0 ms"},
+
+		{"as predicted", saturates, collapsed, ""},
+		{"too late", saturates, both(collapsed, func(p *act) { p.predicted["checkout"] = 8 * time.Second }), "10.00 s"},
+		{"in another order", saturates, both(collapsed, func(p *act) {
+			p.saturate(map[string]time.Duration{"catalogue": 11 * time.Second})
+		}), "checkout < catalogue"},
+		{"not at all", saturates, func(p *act) { p.predicted = cascade }, "did not saturate"},
+		{"without a prediction", saturates, both(collapsed, func(p *act) { delete(p.predicted, "checkout") }), "10.00 s"},
+		{"against never", saturates, both(collapsed, func(p *act) { p.predicted["checkout"] = predict.Never }), "10.00 s"},
+		{"before the fault", saturates, both(collapsed, func(p *act) {
+			p.saturate(map[string]time.Duration{"catalogue": -time.Second})
+		}), "did not saturate"},
+
+		{"nobody is served", collapses, collapsed, ""},
+		{"some are served", collapses, func(p *act) {
+			p.saturate(cascade).visits(func(_ string, at time.Duration) judged {
+				return judged{verdict: map[bool]verdict{true: refused}[at.Milliseconds()%1000 > 150]}
+			})
+		}, " % of "},
+		{"saturated too late to tell", collapses, func(p *act) {
+			p.visits(well).saturate(map[string]time.Duration{"catalogue": 29 * time.Second, "checkout": 29 * time.Second})
+		}, "no window"},
+
+		{"readiness dies", unready, both(collapsed, change("catalogue", faultAt+5*time.Second, func(s *sample) { s.failed = true })), ""},
+		{"readiness lives", unready, collapsed, "of 48"},
+		{"readiness, not saturated", unready, visits(well), "did not saturate"},
+
+		{"it waits", idle, both(collapsed, change("catalogue", faultAt+5*time.Second, func(s *sample) { s.state.Process.CPUSeconds = 3 })), ""},
+		{"it works", idle, both(collapsed, change("catalogue", faultAt+5*time.Second, func(s *sample) {
+			s.state.Process.CPUSeconds += 0.1 * s.at.Sub(s.at.Truncate(time.Minute)).Seconds()
+		})), "30.0 %"},
+		{"it is dead", idle, both(collapsed, change("catalogue", faultAt, func(s *sample) { s.dead = true })), "not known"},
+
+		{"few workers", workers, func(*act) {}, ""},
+		{"many workers", workers, func(p *act) {
+			s := p.played("fault").after["catalogue"]
+			s.Workers.HighWater = 51
+			p.played("fault").after["catalogue"] = s
+		}, "51"},
+		{"nobody knows the workers", workers, func(p *act) { delete(p.played("fault").after, "catalogue") }, "not known"},
+
+		{"probes are quick", probes, func(*act) {}, ""},
+		{"one probe is slow", probes, func(p *act) { p.watch.samples["checkout"][7].probe = 51 * time.Millisecond }, "(checkout)"},
+		{"one probe fails", probes, func(p *act) { p.watch.samples["checkout"][7].failed = true }, "1 of 500 failed"},
+
+		{"nothing grows", flat, func(*act) {}, ""},
+		{"goroutines grow", flat, change("gateway", faultAt+20*time.Second, func(s *sample) { s.state.Process.Goroutines = 111 }), "goroutines 1.11"},
+		{"descriptors grow", flat, change("gateway", faultAt+20*time.Second, func(s *sample) { s.state.Process.FDs = 56 }), "descriptors 1.12"},
+		{"memory grows", flat, change("gateway", faultAt+20*time.Second, func(s *sample) { s.state.Process.RSSBytes *= 2 }), "memory 2.00"},
+		{"it died", flat, change("gateway", faultAt, func(s *sample) { s.dead = true }), "not known"},
+
+		{"let go", letGo, released(80*time.Millisecond, nil), ""},
+		{"let go late", letGo, released(600*time.Millisecond, nil), "600 ms"},
+		{"not held", letGo, released(-100*time.Millisecond, nil), "was not held"},
+		{"never let go", letGo, released(0, errors.New("cut")), "cut"},
+		{"nothing was held", letGo, func(*act) {}, "nothing was sent"},
+	} {
+		t.Run(c.bar.Kind+", "+c.name, func(t *testing.T) {
+			p := played(t)
+			c.run(p)
+			p.Bars = []Bar{c.bar}
+			var missedGot []string
+			for _, r := range p.judge() {
+				if !r.Pass {
+					missedGot = append(missedGot, r.Got)
+				}
+			}
+			switch {
+			case c.miss == "" && missedGot != nil:
+				t.Errorf("missed: %q", missedGot)
+			case c.miss != "" && !strings.Contains(strings.Join(missedGot, "; "), c.miss):
+				t.Errorf("missed %q, want %q", missedGot, c.miss)
+			}
+		})
+		delete(unseen, c.bar.Kind)
+	}
+	if len(unseen) > 0 {
+		t.Errorf("kinds of bars that were never missed: %v", slices.Sorted(maps.Keys(unseen)))
+	}
+}
+
+var unseen = maps.Clone(barKinds)
+
+// A missed bar that only shows that nothing was shown makes the run void, whatever else was missed.
+func TestVoidGoesBeforeFail(t *testing.T) {
+	r := &Result{Bars: []BarResult{{Name: "a"}, {Name: "b", void: true}, {Name: "c", Pass: true}}}
+	r.conclude(true)
+	if r.Verdict != Void || len(r.Reasons) != 2 || !strings.HasPrefix(r.Reasons[0], "b:") {
+		t.Errorf("verdict %s, reasons %q", r.Verdict, r.Reasons)
+	}
+}
+
+func TestAPhaseThatProvesNothing(t *testing.T) {
+	for name, c := range map[string]struct {
+		r    PhaseResult
+		m    machine
+		want string
+	}{
+		"sound":        {PhaseResult{Asked: 100, Sent: 99, LagP99: 50}, machine{}, ""},
+		"not sent":     {PhaseResult{Asked: 100, Sent: 98}, machine{}, "98 of 100"},
+		"late":         {PhaseResult{Asked: 100, Sent: 100, LagP99: 51}, machine{}, "lag p99 51 ms"},
+		"starved":      {PhaseResult{}, machine{known: true, busy: 59, idle: 1, total: 60, self: 10}, "starved: other programs took 81.7 %"},
+		"busy by us":   {PhaseResult{}, machine{known: true, busy: 59, idle: 1, total: 60, self: 55}, ""},
+		"busy, enough": {PhaseResult{}, machine{known: true, busy: 50, idle: 10, total: 60, self: 1}, ""},
+	} {
+		p := played(t)
+		p.phases[1].machine = c.m
+		got := fmt.Sprint(p.voidIn(1, c.r))
+		if c.want == "" && got != "[]" || !strings.Contains(got, c.want) {
+			t.Errorf("%s: %s, want %q", name, got, c.want)
+		}
+	}
+}
+
+// The sentence never rounds up to what was not reached.
+func TestPercent(t *testing.T) {
+	for share, want := range map[float64]string{
+		0: "0.0 %", 0.0321: "3.2 %", 0.9: "90.0 %", 0.99986: "99.98 %", 0.999999: "99.99 %", 1: "100.0 %", 0.999: "99.90 %",
+	} {
+		if got := percent(share); got != want {
+			t.Errorf("%g is told as %s, want %s", share, got, want)
+		}
+	}
+}
