@@ -17,7 +17,8 @@ func TestParse(t *testing.T) {
 	}{
 		{"refuse", Fault{Kind: "refuse", Share: 1, Seed: 1}},
 		{"hold=90s", Fault{Kind: "hold", Hold: 90 * time.Second, Share: 1, Seed: 1}},
-		{"  share=0.1\tseed=7  hold=90s every=10s for=5s ", Fault{Kind: "hold", Hold: 90 * time.Second, Share: 0.1, Seed: 7, Every: 10 * time.Second, For: 5 * time.Second}},
+		{"  share=0.1\tseed=7  hold=90s every=10s for=5s ", Fault{Kind: "hold", Hold: 90 * time.Second, Share: 0.1,
+			Seed: 7, Every: 10 * time.Second, For: 5 * time.Second}},
 		{"refuse share=0 seed=0", Fault{Kind: "refuse"}},
 		{"refuse every=1s for=1s", Fault{Kind: "refuse", Share: 1, Seed: 1, Every: time.Second, For: time.Second}},
 	}
@@ -98,7 +99,8 @@ func TestJSON(t *testing.T) {
 	if err != nil || string(got) != want {
 		t.Errorf("%s, %v", got, err)
 	}
-	if got, _ := json.Marshal(Fault{Kind: "refuse", Share: 1, Seed: 1}); string(got) != `{"kind":"refuse","share":1,"seed":1}` {
+	if got, _ := json.Marshal(Fault{Kind: "refuse", Share: 1,
+		Seed: 1}); string(got) != `{"kind":"refuse","share":1,"seed":1}` {
 		t.Errorf("%s", got)
 	}
 }

@@ -65,12 +65,17 @@ func TestHold(t *testing.T) {
 	}{
 		{"for its time, then the right answer", "hold=90s", func(*Injector, context.CancelFunc) {}, 90 * time.Second, "ok"},
 		{"until cleared", "hold=90s", func(in *Injector, _ context.CancelFunc) { in.Clear("") }, 3 * time.Second, "ok"},
-		{"until its kind is cleared", "hold=90s", func(in *Injector, _ context.CancelFunc) { in.Clear("hold") }, 3 * time.Second, "ok"},
-		{"not until another kind is", "hold=90s", func(in *Injector, _ context.CancelFunc) { in.Clear("refuse") }, 90 * time.Second, "ok"},
-		{"until replaced", "hold=90s", func(in *Injector, _ context.CancelFunc) { in.Set(Fault{Kind: "hold", Hold: time.Hour, Share: 1}) }, 3 * time.Second, "ok"},
+		{"until its kind is cleared", "hold=90s", func(in *Injector, _ context.CancelFunc) { in.Clear("hold") },
+			3 * time.Second, "ok"},
+		{"not until another kind is", "hold=90s", func(in *Injector, _ context.CancelFunc) { in.Clear("refuse") },
+			90 * time.Second, "ok"},
+		{"until replaced", "hold=90s", func(in *Injector, _ context.CancelFunc) {
+			in.Set(Fault{Kind: "hold", Hold: time.Hour, Share: 1})
+		}, 3 * time.Second, "ok"},
 		{"until the caller leaves", "hold=90s", func(_ *Injector, leave context.CancelFunc) { leave() }, 3 * time.Second, ""},
 		{"until the wave falls", "hold=90s every=10s for=5s", func(*Injector, context.CancelFunc) {}, 5 * time.Second, "ok"},
-		{"not beyond its time in the wave", "hold=2s every=10s for=5s", func(*Injector, context.CancelFunc) {}, 2 * time.Second, "ok"},
+		{"not beyond its time in the wave", "hold=2s every=10s for=5s", func(*Injector, context.CancelFunc) {},
+			2 * time.Second, "ok"},
 		{"nobody at share 0", "hold=90s share=0", func(*Injector, context.CancelFunc) {}, 0, "ok"},
 	}
 	for _, tt := range tests {
@@ -170,7 +175,8 @@ func serve(t *testing.T) served {
 	if err != nil {
 		t.Fatal(err)
 	}
-	server := &http.Server{Handler: in.Middleware(ok), ReadHeaderTimeout: time.Second, ErrorLog: slog.NewLogLogger(slog.DiscardHandler, 0)}
+	server := &http.Server{Handler: in.Middleware(ok), ReadHeaderTimeout: time.Second,
+		ErrorLog: slog.NewLogLogger(slog.DiscardHandler, 0)}
 	in.Guard(server)
 	var wg sync.WaitGroup
 	wg.Go(func() { server.Serve(l) })

@@ -115,7 +115,7 @@ func (l *Listener) reopen() (bool, error) {
 // linger makes the close of the connection from that address a reset.
 func (l *Listener) linger(remote string) {
 	if c, ok := l.conns.Load(remote); ok {
-		c.(*net.TCPConn).SetLinger(0) // fails only on a connection that is gone, and then nobody is there to be reset
+		_ = c.(*net.TCPConn).SetLinger(0) // fails only on a connection that is gone, and then nobody is there to be reset
 	}
 }
 

@@ -37,7 +37,7 @@ type Problem struct {
 	Instance string // this occurrence as a URI. "": the path of the request
 	// Extra are further members, beside the five above. One with the name of one of the five is ignored.
 	Extra map[string]any
-	// RetryAfter is when it is worth trying again; written as the Retry-After header, whole seconds rounded up. 0: no header.
+	// RetryAfter is when it is worth trying again: the Retry-After header, in whole seconds, rounded up. 0: no header.
 	RetryAfter time.Duration
 }
 
@@ -104,7 +104,7 @@ var members = [...]string{"type", "title", "status", "detail", "instance"}
 // Write answers r with err as a problem document:
 //
 //   - a call to another service that failed (*resilience.Error) is a 503 Unavailable, whatever that service said: its
-//     trouble is its own. An answer that was no failure, such as its 404, comes without that error, and so is passed on;
+//     trouble is its own. An answer that was no failure, such as its 404, comes without that error, and is passed on;
 //   - any other *Problem in err's chain is written as it stands;
 //   - a context that is over is a 503 Unavailable;
 //   - everything else is a 500 Internal that tells nothing of err.
@@ -190,7 +190,8 @@ func Read(resp *http.Response) *Problem {
 	if p.Title == "" {
 		p.Title = http.StatusText(resp.StatusCode)
 	}
-	if seconds, err := strconv.Atoi(resp.Header.Get("Retry-After")); err == nil && seconds > 0 && seconds <= maxRetryAfter {
+	seconds, err := strconv.Atoi(resp.Header.Get("Retry-After"))
+	if err == nil && 0 < seconds && seconds <= maxRetryAfter {
 		p.RetryAfter = time.Duration(seconds) * time.Second
 	}
 	return p

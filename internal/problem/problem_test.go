@@ -19,7 +19,8 @@ import (
 
 func TestWrite(t *testing.T) {
 	call := func(err error) error {
-		return fmt.Errorf("prices: %w", &resilience.Error{Dependency: "currency", Endpoint: "rates", Outcome: resilience.Failure, Err: err})
+		return fmt.Errorf("prices: %w", &resilience.Error{Dependency: "currency", Endpoint: "rates",
+			Outcome: resilience.Failure, Err: err})
 	}
 	tests := []struct {
 		name  string
@@ -28,32 +29,41 @@ func TestWrite(t *testing.T) {
 		retry string
 	}{
 		{"a problem", New(NotFound, "No book of that id."),
-			map[string]any{"type": "/problems/not-found", "title": "There is no such thing here", "status": 404.0, "detail": "No book of that id."}, ""},
+			map[string]any{"type": "/problems/not-found", "title": "There is no such thing here", "status": 404.0,
+				"detail": "No book of that id."}, ""},
 		{"a wrapped problem", fmt.Errorf("look up: %w", New(NotFound, "")),
 			map[string]any{"type": "/problems/not-found", "title": "There is no such thing here", "status": 404.0}, ""},
 		{"fields", Invalid("Two things.", FieldError{"quantity", "must be 1 to 99"}, FieldError{"book", "is missing"}),
-			map[string]any{"type": "/problems/invalid-request", "title": "The request is not valid", "status": 400.0, "detail": "Two things.",
-				"errors": []any{map[string]any{"field": "quantity", "message": "must be 1 to 99"}, map[string]any{"field": "book", "message": "is missing"}}}, ""},
+			map[string]any{"type": "/problems/invalid-request", "title": "The request is not valid", "status": 400.0,
+				"detail": "Two things.",
+				"errors": []any{map[string]any{"field": "quantity", "message": "must be 1 to 99"},
+					map[string]any{"field": "book", "message": "is missing"}}}, ""},
 		{"retry after, rounded up", New(Overloaded, "").After(1200 * time.Millisecond),
 			map[string]any{"type": "/problems/overloaded", "title": "Too much is being asked at once", "status": 503.0}, "2"},
 		{"nothing but a status", &Problem{Status: 418},
 			map[string]any{"type": "about:blank", "title": "I'm a teapot", "status": 418.0}, ""},
 		{"no status of an error", &Problem{Status: 200},
 			map[string]any{"type": "about:blank", "title": "Internal Server Error", "status": 500.0}, ""},
-		{"members of its own do not replace the five", (&Problem{Status: 404, Instance: "/x"}).With("status", 200).With("detail", "lie"),
+		{"members of its own do not replace the five", (&Problem{Status: 404, Instance: "/x"}).With("status",
+			200).With("detail", "lie"),
 			map[string]any{"type": "about:blank", "title": "Not Found", "status": 404.0, "instance": "/x"}, ""},
 		{"a member that JSON cannot tell", (&Problem{Status: 404}).With("f", func() {}),
 			map[string]any{"type": "about:blank", "title": "Not Found", "status": 404.0}, ""},
 		{"an unknown error tells nothing", errors.New("password wrong for postgres"),
-			map[string]any{"type": "/problems/internal", "title": "Something broke on our side", "status": 500.0, "detail": "Something broke on our side. It has been noted."}, ""},
+			map[string]any{"type": "/problems/internal", "title": "Something broke on our side", "status": 500.0,
+				"detail": "Something broke on our side. It has been noted."}, ""},
 		{"another service's 503 is our own 503", call(New(Overloaded, "internals of currency")),
-			map[string]any{"type": "/problems/unavailable", "title": "This cannot be done right now", "status": 503.0, "detail": doesNotAnswer}, "1"},
+			map[string]any{"type": "/problems/unavailable", "title": "This cannot be done right now", "status": 503.0,
+				"detail": doesNotAnswer}, "1"},
 		{"another service's 429 is our 503", call(&Problem{Status: 429}),
-			map[string]any{"type": "/problems/unavailable", "title": "This cannot be done right now", "status": 503.0, "detail": doesNotAnswer}, "1"},
+			map[string]any{"type": "/problems/unavailable", "title": "This cannot be done right now", "status": 503.0,
+				"detail": doesNotAnswer}, "1"},
 		{"another service's 409 is passed on", fmt.Errorf("order: %w", New(QuoteChanged, "Dearer.")),
-			map[string]any{"type": "/problems/quote-changed", "title": "The total has changed", "status": 409.0, "detail": "Dearer."}, ""},
+			map[string]any{"type": "/problems/quote-changed", "title": "The total has changed", "status": 409.0,
+				"detail": "Dearer."}, ""},
 		{"out of time", fmt.Errorf("query: %w", context.DeadlineExceeded),
-			map[string]any{"type": "/problems/unavailable", "title": "This cannot be done right now", "status": 503.0, "detail": doesNotAnswer}, "1"},
+			map[string]any{"type": "/problems/unavailable", "title": "This cannot be done right now", "status": 503.0,
+				"detail": doesNotAnswer}, "1"},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
@@ -70,7 +80,9 @@ func TestWrite(t *testing.T) {
 			if diff := cmp.Diff(tt.want, got); diff != "" {
 				t.Errorf("(-want +got):\n%s", diff)
 			}
-			if h := w.Header(); float64(w.Code) != tt.want["status"] || h.Get("Content-Type") != ContentType || h.Get("Retry-After") != tt.retry || h.Get("Content-Length") != "" {
+			h := w.Header()
+			if float64(w.Code) != tt.want["status"] || h.Get("Content-Type") != ContentType ||
+				h.Get("Retry-After") != tt.retry || h.Get("Content-Length") != "" {
 				t.Errorf("status %d, header %v", w.Code, h)
 			}
 		})
@@ -101,14 +113,16 @@ func TestReadAnything(t *testing.T) {
 		{"not an object", ContentType, `[1]`, blank},
 		{"null", ContentType, `null`, blank},
 		{"longer than the limit", ContentType, `{"detail":"` + strings.Repeat("x", MaxBytes) + `"}`, blank},
-		{"parameters in the media type", ContentType + "; charset=utf-8", `{"detail":"d"}`, &Problem{Type: "about:blank", Title: "Bad Gateway", Status: 502, Detail: "d"}},
+		{"parameters in the media type", ContentType + "; charset=utf-8", `{"detail":"d"}`, &Problem{Type: "about:blank",
+			Title: "Bad Gateway", Status: 502, Detail: "d"}},
 		{"another status than the answer's", ContentType, `{"status":404}`, blank},
 		{"members of the wrong type", ContentType, `{"type":1,"title":[],"status":"x","detail":{},"instance":null}`, blank},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
 			body := &counted{Reader: strings.NewReader(tt.body)}
-			resp := &http.Response{StatusCode: 502, Header: http.Header{"Content-Type": {tt.contentType}}, Body: io.NopCloser(body)}
+			resp := &http.Response{StatusCode: 502, Header: http.Header{"Content-Type": {tt.contentType}},
+				Body: io.NopCloser(body)}
 			if diff := cmp.Diff(tt.want, Read(resp)); diff != "" {
 				t.Errorf("(-want +got):\n%s", diff)
 			}

@@ -12,10 +12,11 @@ type Type struct {
 	Status int
 }
 
-// The kinds of problem, all of them. A URI once published never changes its meaning.
+// The kinds of problem, all of them. A URI once published never changes its meaning. InvalidRequest has the extra
+// member "errors", a list of FieldError.
 var (
 	// Any service.
-	InvalidRequest   = Type{"/problems/invalid-request", "The request is not valid", http.StatusBadRequest} // Extra "errors": []FieldError
+	InvalidRequest   = Type{"/problems/invalid-request", "The request is not valid", http.StatusBadRequest}
 	NotFound         = Type{"/problems/not-found", "There is no such thing here", http.StatusNotFound}
 	MethodNotAllowed = Type{"/problems/method-not-allowed", "This cannot be done here", http.StatusMethodNotAllowed}
 	TooLarge         = Type{"/problems/too-large", "The request is too large", http.StatusRequestEntityTooLarge}
@@ -29,7 +30,7 @@ var (
 	KeyRequired     = Type{"/problems/idempotency-key-required", "An order needs an Idempotency-Key", http.StatusBadRequest}
 	KeyReused       = Type{"/problems/idempotency-key-reused", "This key belongs to another order", http.StatusUnprocessableEntity}
 	OrderInProgress = Type{"/problems/order-in-progress", "This order is being placed", http.StatusConflict}
-	QuoteChanged    = Type{"/problems/quote-changed", "The total has changed", http.StatusConflict} // Extra "quote"
+	QuoteChanged    = Type{"/problems/quote-changed", "The total has changed", http.StatusConflict}
 	OutOfStock      = Type{"/problems/out-of-stock", "Not enough copies are left", http.StatusConflict}
 	StoreFull       = Type{"/problems/store-full", "No more orders can be kept", http.StatusServiceUnavailable}
 )

@@ -114,7 +114,8 @@ func (c *Chassis) clearFaults(w http.ResponseWriter, r *http.Request) {
 	}
 	kind := r.URL.Query().Get("kind")
 	if kind != "" && !fault.IsKind(kind) {
-		problem.Write(w, r, problem.Invalid("There is no such kind of fault.", problem.FieldError{Field: "kind", Message: "unknown"}))
+		unknown := problem.FieldError{Field: "kind", Message: "unknown"}
+		problem.Write(w, r, problem.Invalid("There is no such kind of fault.", unknown))
 		return
 	}
 	c.faults.Clear(kind)
@@ -125,7 +126,8 @@ func (c *Chassis) clearFaults(w http.ResponseWriter, r *http.Request) {
 // faultsAllowed refuses unless FAULTS=on.
 func (c *Chassis) faultsAllowed(w http.ResponseWriter, r *http.Request) bool {
 	if !c.settings.faults {
-		problem.Write(w, r, problem.New(problem.Forbidden, "This service takes no faults: it was not started with FAULTS=on."))
+		problem.Write(w, r, problem.New(problem.Forbidden,
+			"This service takes no faults: it was not started with FAULTS=on."))
 	}
 	return c.settings.faults
 }
@@ -156,5 +158,5 @@ func readOrder(w http.ResponseWriter, r *http.Request, into any) error {
 func writeJSON(w http.ResponseWriter, v any) {
 	w.Header().Set("Content-Type", "application/json")
 	w.Header().Set("Cache-Control", "no-store")
-	json.NewEncoder(w).Encode(v) // a caller that is gone needs no answer
+	_ = json.NewEncoder(w).Encode(v) // a caller that is gone needs no answer
 }

@@ -16,6 +16,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"example.com/holdfast/internal/defence"
+	"example.com/holdfast/pkg/resilience"
 )
 
 // B32: with every worker taken and a line behind them, probes, metrics and the admin API answer within 50 ms.
@@ -93,7 +94,8 @@ func TestD7ReadinessIsOwnStateOnly(t *testing.T) {
 		t.Errorf("shallow: %d %s", a.StatusCode, a.body)
 	}
 	s.switches("-shallow_readiness")
-	if a := s.do("GET", s.admin+"/readyz", ""); a.StatusCode != 503 || !strings.Contains(a.body, "recommendations answers 503") {
+	a := s.do("GET", s.admin+"/readyz", "")
+	if a.StatusCode != 503 || !strings.Contains(a.body, "recommendations answers 503") {
 		t.Errorf("deep: %d %s", a.StatusCode, a.body)
 	}
 }
@@ -169,9 +171,12 @@ func TestAdminRefusesWhatItDoesNotUnderstand(t *testing.T) {
 		{"unknown field", "POST", s.admin + "/admin/defences", `{"set":"all","now":true}`, nil, 400, "unknown field"},
 		{"two documents", "POST", s.admin + "/admin/defences", `{"set":"all"}{"set":"none"}`, nil, 400, "more than one"},
 		{"not JSON", "POST", s.admin + "/admin/defences", `set=all`, nil, 400, "/problems/invalid-request"},
-		{"a form", "POST", s.admin + "/admin/defences", `set=all`, []string{"Content-Type", "application/x-www-form-urlencoded"}, 415, "application/json"},
-		{"too long", "POST", s.admin + "/admin/defences", `{"set":"` + strings.Repeat("a", maxAdminBody) + `"}`, nil, 413, "4 KiB"},
-		{"page of another origin", "POST", s.admin + "/admin/defences", `{"set":"none"}`, []string{"Sec-Fetch-Site", "cross-site"}, 403, "origin"},
+		{"a form", "POST", s.admin + "/admin/defences", `set=all`,
+			[]string{"Content-Type", "application/x-www-form-urlencoded"}, 415, "application/json"},
+		{"too long", "POST", s.admin + "/admin/defences", `{"set":"` + strings.Repeat("a", maxAdminBody) + `"}`, nil, 413,
+			"4 KiB"},
+		{"page of another origin", "POST", s.admin + "/admin/defences", `{"set":"none"}`,
+			[]string{"Sec-Fetch-Site", "cross-site"}, 403, "origin"},
 		{"unknown fault", "POST", s.admin + "/admin/faults", `{"fault":"drown"}`, nil, 400, "drown"},
 		{"unknown kind to clear", "DELETE", s.admin + "/admin/faults?kind=drown", "", nil, 400, "kind"},
 		{"fault without FAULTS=on", "POST", closed.admin + "/admin/faults", `{"fault":"refuse"}`, nil, 403, "FAULTS=on"},
@@ -179,12 +184,14 @@ func TestAdminRefusesWhatItDoesNotUnderstand(t *testing.T) {
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
-			if a := s.do(tt.method, tt.url, tt.body, tt.header...); a.StatusCode != tt.status || !strings.Contains(a.body, tt.want) {
+			a := s.do(tt.method, tt.url, tt.body, tt.header...)
+			if a.StatusCode != tt.status || !strings.Contains(a.body, tt.want) {
 				t.Errorf("got %d %s, want %d with %q", a.StatusCode, a.body, tt.status, tt.want)
 			}
 		})
 	}
-	if a := closed.do("GET", closed.admin+"/admin/faults", ""); a.StatusCode != 200 || strings.TrimSpace(a.body) != `{"faults":[]}` {
+	a := closed.do("GET", closed.admin+"/admin/faults", "")
+	if a.StatusCode != 200 || strings.TrimSpace(a.body) != `{"faults":[]}` {
 		t.Errorf("list without FAULTS=on: %d %s", a.StatusCode, a.body)
 	}
 }
@@ -258,14 +265,15 @@ func TestStateNames(t *testing.T) {
 	if err := json.Unmarshal([]byte(s.do("GET", s.admin+"/admin/state", "").body), &state); err != nil {
 		t.Fatal(err)
 	}
-	want := []string{"service", "at", "workers.limit", "workers.in_use", "workers.high_water", "workers.saturated_at", "workers.queue",
+	want := []string{"service", "at", "workers.limit", "workers.in_use", "workers.high_water", "workers.saturated_at",
+		"workers.queue",
 		"workers.busy_seconds", "workers.shed", "process.goroutines", "process.fds", "process.fds_limit", "process.rss_bytes",
 		"process.cpu_seconds", "dependencies.name", "dependencies.slots", "dependencies.in_use", "dependencies.high_water",
 		"dependencies.oldest_call_ms", "dependencies.endpoints.name", "dependencies.endpoints.breaker",
 		"dependencies.endpoints.opens_at", "dependencies.endpoints.fallbacks", "dependencies.endpoints.retries",
 		"dependencies.endpoints.p50_ms", "dependencies.endpoints.p99_ms"}
-	for _, outcome := range []string{"success", "failure", "timeout", "rejected", "short_circuited", "cancelled", "expired", "panicked"} {
-		want = append(want, "dependencies.endpoints.outcomes."+outcome)
+	for _, outcome := range resilience.Outcomes {
+		want = append(want, "dependencies.endpoints.outcomes."+outcome.String())
 	}
 	for _, name := range defence.Names {
 		want = append(want, "defences."+name)
@@ -327,8 +335,10 @@ func TestMetrics(t *testing.T) {
 	})
 	body := s.do("GET", s.admin+"/metrics", "").body
 	for _, want := range []string{
-		"go_goroutines ", "process_open_fds ", "resilience_workers 200\n", "resilience_workers_in_use 0\n", "resilience_queue_length 0\n",
-		`resilience_slots{dependency="recommendations"} 20`, `resilience_calls_total{dependency="recommendations",endpoint="related",outcome="timeout"} 0`,
+		"go_goroutines ", "process_open_fds ", "resilience_workers 200\n", "resilience_workers_in_use 0\n",
+		"resilience_queue_length 0\n",
+		`resilience_slots{dependency="recommendations"} 20`,
+		`resilience_calls_total{dependency="recommendations",endpoint="related",outcome="timeout"} 0`,
 		"resilience_deadline_disagreements_total 0",
 	} {
 		if !strings.Contains(body, want) {
@@ -339,7 +349,8 @@ func TestMetrics(t *testing.T) {
 
 func TestProfile(t *testing.T) {
 	s := start(t, testConfig(), plain)
-	if a := s.do("GET", s.admin+"/debug/pprof/goroutine?debug=1", ""); a.StatusCode != 200 || !strings.Contains(a.body, "goroutine profile") {
+	a := s.do("GET", s.admin+"/debug/pprof/goroutine?debug=1", "")
+	if a.StatusCode != 200 || !strings.Contains(a.body, "goroutine profile") {
 		t.Errorf("%d %.100s", a.StatusCode, a.body)
 	}
 	if a := s.do("GET", s.public+"/debug/pprof/", ""); strings.Contains(a.body, "profile") {

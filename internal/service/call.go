@@ -19,13 +19,18 @@ import (
 // An answer of 2xx is read whole, at most the policy's MaxBody, and decoded into T; unknown members are ignored, since
 // the consumer owns only the fields it reads. An answer of 4xx (429 apart) comes back as a *problem.Problem and is no
 // failure of the dependency; every other answer, and a body that does not decode, is one.
-func GetJSON[T any](ctx context.Context, e *resilience.Endpoint, to *Addresses, pathAndQuery string, fallback ...resilience.Fallback[T]) (T, error) {
+func GetJSON[T any](
+	ctx context.Context, e *resilience.Endpoint, to *Addresses, pathAndQuery string, fallback ...resilience.Fallback[T],
+) (T, error) {
 	return callJSON(ctx, e, to, http.MethodGet, pathAndQuery, nil, nil, fallback...)
 }
 
 // PostJSON sends body as JSON and otherwise is as GetJSON. Every attempt sends the same header and the same bytes; put
 // an Idempotency-Key into header where the endpoint's policy may retry.
-func PostJSON[T any](ctx context.Context, e *resilience.Endpoint, to *Addresses, pathAndQuery string, header http.Header, body any, fallback ...resilience.Fallback[T]) (T, error) {
+func PostJSON[T any](
+	ctx context.Context, e *resilience.Endpoint, to *Addresses, pathAndQuery string, header http.Header, body any,
+	fallback ...resilience.Fallback[T],
+) (T, error) {
 	doc, err := json.Marshal(body)
 	if err != nil {
 		var none T
@@ -34,7 +39,10 @@ func PostJSON[T any](ctx context.Context, e *resilience.Endpoint, to *Addresses,
 	return callJSON(ctx, e, to, http.MethodPost, pathAndQuery, header, doc, fallback...)
 }
 
-func callJSON[T any](ctx context.Context, e *resilience.Endpoint, to *Addresses, method, pathAndQuery string, header http.Header, body []byte, fallback ...resilience.Fallback[T]) (T, error) {
+func callJSON[T any](
+	ctx context.Context, e *resilience.Endpoint, to *Addresses, method, pathAndQuery string, header http.Header,
+	body []byte, fallback ...resilience.Fallback[T],
+) (T, error) {
 	id := RequestID(ctx)
 	if id == "" {
 		id = rand.Text() // background work: nobody's request, but its calls can be found in the callee's log

@@ -47,11 +47,14 @@ func TestGetJSON(t *testing.T) {
 		{"a document, with members nobody asked for", text(200, `{"base":"USD","rates":{"EUR":"0.88"},"as_of":"2026-09-24"}`),
 			rates{"USD", map[string]string{"EUR": "0.88"}}, 0, healthy, false},
 		{"404 is an answer", detail(problem.New(problem.NotFound, "No such currency.")), rates{}, 404, healthy, true},
-		{"409 keeps its kind", detail(problem.New(problem.QuoteChanged, "Dearer.").With("quote", "12")), rates{}, 409, healthy, true},
+		{"409 keeps its kind", detail(problem.New(problem.QuoteChanged, "Dearer.").With("quote", "12")), rates{}, 409,
+			healthy, true},
 		{"404 that is no problem document", text(404, "<html>"), rates{}, 404, healthy, true},
 		{"429 is a failure", detail(&problem.Problem{Status: 429}), rates{}, 429, resilience.Failure, true},
 		{"503 is a failure", detail(problem.New(problem.Overloaded, "Later.")), rates{}, 503, resilience.Failure, true},
-		{"a redirect is a failure", func(w http.ResponseWriter, r *http.Request) { http.Redirect(w, r, "/elsewhere", 302) }, rates{}, 302, resilience.Failure, true},
+		{"a redirect is a failure", func(w http.ResponseWriter, r *http.Request) {
+			http.Redirect(w, r, "/elsewhere", http.StatusFound)
+		}, rates{}, 302, resilience.Failure, true},
 		{"noise instead of JSON", text(200, "oops"), rates{}, 0, resilience.Failure, true},
 		{"half a document", text(200, `{"base":"USD"`), rates{}, 0, resilience.Failure, true},
 		{"a document and noise", text(200, `{"base":"USD"} oops`), rates{}, 0, resilience.Failure, true},
@@ -147,10 +150,13 @@ func TestB27PostIsRepeatedOnlyWithAKey(t *testing.T) {
 		sent := make(chan string, 10)
 		to := respond(t, func(w http.ResponseWriter, r *http.Request) {
 			body, _ := io.ReadAll(r.Body)
-			sent <- fmt.Sprint(r.Method, " ", r.Header.Get("Content-Type"), " ", r.Header.Get("Idempotency-Key"), " ", string(body))
+			sent <- fmt.Sprint(r.Method, " ", r.Header.Get("Content-Type"), " ", r.Header.Get("Idempotency-Key"), " ",
+				string(body))
 			w.WriteHeader(503)
 		})
-		e := endpoint(t, func(p *resilience.Policy) { p.Retry = resilience.Retry{Attempts: 2, Budget: resilience.Unbudgeted} })
+		e := endpoint(t, func(p *resilience.Policy) {
+			p.Retry = resilience.Retry{Attempts: 2, Budget: resilience.Unbudgeted}
+		})
 		header := http.Header{}
 		if key != "" {
 			header.Set("Idempotency-Key", key)

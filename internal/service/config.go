@@ -50,7 +50,9 @@ func Defaults(name string) Config {
 }
 
 // ports are the public ports of the shop's services; admin is adminOffset above.
-var ports = map[string]int{"gateway": 8080, "catalogue": 8081, "recommendations": 8082, "checkout": 8083, "currency": 8084}
+var ports = map[string]int{
+	"gateway": 8080, "catalogue": 8081, "recommendations": 8082, "checkout": 8083, "currency": 8084,
+}
 
 const adminOffset = 1000
 
@@ -98,7 +100,8 @@ func (cfg Config) settings(name string) (settings, error) {
 	if cfg.Workers == 0 {
 		s.MaxConns = 0
 	} else if cfg.MaxConns != 0 && cfg.MaxConns < cfg.Workers {
-		broken("MAX_CONNECTIONS", cfg.MaxConns, fmt.Sprintf("0 or at least WORKERS (%d), or workers can never all be used", cfg.Workers))
+		broken("MAX_CONNECTIONS", cfg.MaxConns,
+			fmt.Sprintf("0 or at least WORKERS (%d), or workers can never all be used", cfg.Workers))
 	}
 
 	duration := func(variable string, value, atMost time.Duration) {

@@ -67,8 +67,10 @@ func CheckLedger(capacity Capacity, edges []defence.Edge) error {
 	}
 	atMost("all optional dependencies", optional, maxAllOptionalShare)
 	atMost("all dependencies", waiting, maxAllShare)
-	if needed := capacity.MaxConns + all + ownDescriptors; capacity.Descriptors > 0 && uint64(needed) > capacity.Descriptors {
-		errs = append(errs, fmt.Errorf("descriptors: %d accepted connections, %d slots and %d of its own are %d, the process may have %d: lower MAX_CONNECTIONS or raise the limit",
+	needed := uint64(capacity.MaxConns + all + ownDescriptors)
+	if capacity.Descriptors > 0 && needed > capacity.Descriptors {
+		errs = append(errs, fmt.Errorf("descriptors: %d accepted connections, %d slots and %d of its own are %d, "+
+			"the process may have %d: lower MAX_CONNECTIONS or raise the limit",
 			capacity.MaxConns, all, ownDescriptors, needed, capacity.Descriptors))
 	}
 	if needed := int64(all) * callMemory; capacity.Memory > 0 && needed > capacity.Memory {
@@ -80,7 +82,9 @@ func CheckLedger(capacity Capacity, edges []defence.Edge) error {
 
 // checkLedger checks the service's own ledger.
 func (c *Chassis) checkLedger() error {
-	capacity := Capacity{Workers: c.settings.Workers, MaxConns: c.settings.MaxConns, Descriptors: fdLimit(), Memory: memoryLimit()}
+	capacity := Capacity{
+		Workers: c.settings.Workers, MaxConns: c.settings.MaxConns, Descriptors: fdLimit(), Memory: memoryLimit(),
+	}
 	if err := CheckLedger(capacity, c.board.Edges()); err != nil {
 		return fmt.Errorf("capacity of %s:\n%w", c.name, err)
 	}

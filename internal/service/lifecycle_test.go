@@ -156,7 +156,8 @@ func TestRunChecksLedgerAndRoutes(t *testing.T) {
 		{workers: 50, want: "28 more than the 12"},
 		{workers: 0},
 		{workers: 200},
-		{workers: 200, routes: []defence.Route{{Name: "GET /books", Budget: 100 * time.Millisecond, Steps: [][]defence.Edge{{edge}}}},
+		{workers: 200, routes: []defence.Route{{Name: "GET /books", Budget: 100 * time.Millisecond,
+			Steps: [][]defence.Edge{{edge}}}},
 			want: "GET /books"},
 	} {
 		cfg := testConfig()

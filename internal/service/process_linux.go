@@ -32,13 +32,8 @@ func countFDs() int {
 	if info, err := os.Stat("/proc/self/fd"); err == nil && info.Size() > 0 {
 		return int(info.Size())
 	}
-	dir, err := os.Open("/proc/self/fd")
-	if err != nil {
-		return 0
-	}
-	defer dir.Close()
-	names, _ := dir.Readdirnames(-1)
-	return max(len(names)-1, 0) // less the one that reads
+	entries, _ := os.ReadDir("/proc/self/fd")
+	return max(len(entries)-1, 0) // less the one that reads
 }
 
 // fdLimit is the number of descriptors that the process may have open.

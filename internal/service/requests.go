@@ -48,8 +48,8 @@ func (v *visit) Unwrap() http.ResponseWriter { return v.ResponseWriter }
 
 type visitKey struct{}
 
-// public is the way of every public request, outermost first: request id, panic guard, log, body, faults, write timeout.
-// Deadline and admission follow per route, in Within.
+// public is the way of every public request, outermost first: request id, panic guard, log, body, faults, write
+// timeout. Deadline and admission follow per route, in Within.
 func (c *Chassis) public(h http.Handler) http.Handler {
 	health := c.Within(time.Second)(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 		writeText(w, http.StatusOK, "ok")
@@ -154,8 +154,9 @@ func (c *Chassis) logRequest(r *http.Request, v *visit, took time.Duration) {
 	if v.status >= 500 {
 		c.warnings.warn(r.Context(), v, r.Method, took)
 	}
-	c.log.LogAttrs(r.Context(), slog.LevelDebug, "request", slog.String("method", r.Method), slog.String("path", r.URL.Path),
-		slog.String("route", v.route), slog.Int("status", v.status), slog.Int64("bytes", v.bytes), slog.Duration("took", took))
+	c.log.LogAttrs(r.Context(), slog.LevelDebug, "request",
+		slog.String("method", r.Method), slog.String("path", r.URL.Path), slog.String("route", v.route),
+		slog.Int("status", v.status), slog.Int64("bytes", v.bytes), slog.Duration("took", took))
 }
 
 // sampler lets one warning a second pass per route and status, and counts the others: a storm must not be followed
@@ -224,5 +225,5 @@ func writeText(w http.ResponseWriter, status int, text string) {
 	w.Header().Set("Content-Type", "text/plain; charset=utf-8")
 	w.Header().Set("Cache-Control", "no-store")
 	w.WriteHeader(status)
-	io.WriteString(w, text+"\n") // a caller that is gone needs no answer
+	_, _ = io.WriteString(w, text+"\n") // a caller that is gone needs no answer
 }

@@ -93,7 +93,8 @@ func TestRequestBodyIsBoundedAndReplayed(t *testing.T) {
 	if a := s.do("POST", s.public+"/", whole); a.body != whole {
 		t.Errorf("%d bytes came back of %d", len(a.body), len(whole))
 	}
-	if a := s.do("POST", s.public+"/", whole+"b"); a.StatusCode != 413 || !strings.Contains(a.body, "/problems/too-large") {
+	if a := s.do("POST", s.public+"/", whole+"b"); a.StatusCode != 413 || !strings.Contains(a.body,
+		"/problems/too-large") {
 		t.Errorf("one byte too many: %d %s", a.StatusCode, a.body)
 	}
 }
@@ -205,7 +206,8 @@ func TestWarningTellsTheCause(t *testing.T) {
 		t.Errorf("told the caller: %s", a.body)
 	}
 	s.stop()
-	for _, want := range []string{`"error":"the drawer is stuck"`, `"route":"/"`, `"request_id":"cause"`, `"level":"WARN"`} {
+	for _, want := range []string{`"error":"the drawer is stuck"`, `"route":"/"`, `"request_id":"cause"`,
+		`"level":"WARN"`} {
 		if !strings.Contains(s.log.String(), want) {
 			t.Errorf("not logged: %s in\n%s", want, s.log)
 		}
