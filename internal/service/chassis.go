@@ -62,7 +62,7 @@ type Chassis struct {
 	ready                 chan struct{}
 	publicAddr, adminAddr string
 	ran, draining         atomic.Bool
-	requests              atomic.Int64 // public requests in progress, those whose connection is gone included
+	requests              atomic.Int64 // public requests in progress, the held ones included
 }
 
 type work struct {
@@ -253,12 +253,13 @@ func (c *Chassis) Run(ctx context.Context, h http.Handler) error {
 		c.log.Error("stopping", "error", err)
 	}
 	err = errors.Join(err, c.drain(publicServer, endRequests))
+	endRequests() // those of the admin listener: a profile, a probe that waits in line
 	endWork()
 	background.Wait()
 	closeCtx, cancel := context.WithTimeout(context.WithoutCancel(ctx), time.Second)
 	defer cancel()
 	if adminServer.Shutdown(closeCtx) != nil {
-		adminServer.Close() // a profile or a probe in progress: it is told by its closed connection
+		adminServer.Close() // somebody reads an answer too slowly
 	}
 	servers.Wait()
 	c.hangUp()
@@ -305,7 +306,7 @@ func (c *Chassis) drain(s *http.Server, endRequests context.CancelFunc) error {
 	defer cancel()
 	closeNewborns := time.AfterFunc(newbornGrace, c.newborns.close)
 	defer closeNewborns.Stop()
-	if err := s.Shutdown(ctx); err == nil && c.idle(time.Second) {
+	if s.Shutdown(ctx) == nil {
 		return nil
 	}
 	// Out of patience. The base context ends the requests that it reaches; switching the defences on ends those that
@@ -323,8 +324,7 @@ func (c *Chassis) drain(s *http.Server, endRequests context.CancelFunc) error {
 	return nil
 }
 
-// idle waits, at most so long, until no request is in progress. Shutdown cannot tell: it sees connections, and a
-// request outlives its connection where leaving does not end work.
+// idle waits, at most so long, until no request is in progress: after Shutdown has given up, nobody else does.
 func (c *Chassis) idle(patience time.Duration) bool {
 	tick := time.NewTicker(5 * time.Millisecond)
 	defer tick.Stop()
