@@ -202,7 +202,10 @@ func (a *admin) do(ctx context.Context, method, address string, body, into any) 
 		return fmt.Errorf("%s %s: %w", method, address, err)
 	}
 	if res.StatusCode/100 != 2 {
-		return &statusError{res.StatusCode, fmt.Sprintf("%s %s: %s: %.200s", method, address, res.Status, bytes.TrimSpace(text))}
+		return &statusError{
+			res.StatusCode,
+			fmt.Sprintf("%s %s: %s: %.200s", method, address, res.Status, bytes.TrimSpace(text)),
+		}
 	}
 	if into == nil {
 		return nil

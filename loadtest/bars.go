@@ -236,12 +236,12 @@ func (p *act) barBack(b Bar) []BarResult {
 
 // backSince tells how long after from everything is well again: the start of the first second from which on every
 // second up to `to` is good for at least a share.
-func (t *tally) backSince(classes []int, from, to time.Duration, share float64, byNoFallback bool) (time.Duration, bool) {
+func (t *tally) backSince(classes []int, from, to time.Duration, share float64, real bool) (time.Duration, bool) {
 	back, ok := time.Duration(0), false
 	for second := to - time.Second; second > from-time.Second; second -= time.Second {
 		begin := max(second, from)
 		c := t.window(classes, begin, second+time.Second)
-		if byNoFallback {
+		if real {
 			c.Good -= c.Fallback
 		}
 		if c.Asked == 0 && begin == second || c.goodRatio() < share {
@@ -410,7 +410,8 @@ func (p *act) barIdle(b Bar) []BarResult {
 	r := BarResult{Name: b.Service + ": processor use after its saturation", Want: "below " + b.Against,
 		Got: "it did not saturate in time"}
 	against := p.played(b.Against)
-	healthy, known := processorUse(p.watch.between(b.Service, p.tally.start.Add(against.from), p.tally.start.Add(against.to)))
+	from, to := p.tally.start.Add(against.from), p.tally.start.Add(against.to)
+	healthy, known := processorUse(p.watch.between(b.Service, from, to))
 	if samples, ok := p.saturatedSamples(b.Service); ok && known {
 		r.Got = "not known"
 		if now, ok := processorUse(samples); ok {

@@ -25,11 +25,14 @@ func played(t *testing.T) *act {
 	p := &act{Act: &Act{Name: "act"}, scenario: s, canaries: map[string]*canary{},
 		watch: &watch{samples: map[string][]sample{}}, predicted: map[string]time.Duration{}}
 	from := time.Duration(0)
-	for _, ph := range []Phase{{Name: "healthy", For: Duration(10 * time.Second)}, {Name: "fault", For: Duration(30 * time.Second)},
-		{Name: "recovery", For: Duration(10 * time.Second)}} {
+	for _, ph := range []Phase{
+		{Name: "healthy", For: Duration(10 * time.Second)},
+		{Name: "fault", For: Duration(30 * time.Second)},
+		{Name: "recovery", For: Duration(10 * time.Second)},
+	} {
 		to := from + time.Duration(ph.For)
-		p.phases = append(p.phases, playedPhase{Phase: ph, from: from, to: to, began: start.Add(from), changed: start.Add(from),
-			before: map[string]State{}, after: map[string]State{}})
+		p.phases = append(p.phases, playedPhase{Phase: ph, from: from, to: to,
+			began: start.Add(from), changed: start.Add(from), before: map[string]State{}, after: map[string]State{}})
 		from = to
 	}
 	sched := newSchedule(s, testShelf(t), from, 1)
@@ -115,7 +118,8 @@ func TestEveryBarCanBeMissed(t *testing.T) {
 	back := Bar{Kind: "back", Phase: "recovery", AtLeast: 0.99, Within: Duration(5 * time.Second)}
 	really := back
 	really.Real = true
-	p99 := Bar{Kind: "p99", Phase: "fault", Against: "healthy", Classes: []string{"browse"}, Factor: 1.5, Plus: Duration(10 * time.Millisecond)}
+	p99 := Bar{Kind: "p99", Phase: "fault", Against: "healthy", Classes: []string{"browse"},
+		Factor: 1.5, Plus: Duration(10 * time.Millisecond)}
 	saturates := Bar{Kind: "saturates", Services: []string{"catalogue", "checkout"}, Near: 0.1}
 	collapses := Bar{Kind: "collapses", Services: []string{"catalogue", "checkout"}, AtMost: 0.05}
 	unready := Bar{Kind: "unready", Service: "catalogue"}
@@ -123,7 +127,8 @@ func TestEveryBarCanBeMissed(t *testing.T) {
 	workers := Bar{Kind: "workers", Phase: "fault", Service: "catalogue", Workers: 50}
 	probes := Bar{Kind: "probes", Within: Duration(50 * time.Millisecond)}
 	flat := Bar{Kind: "flat", Phase: "fault", Window: Duration(10 * time.Second), Factor: 1.1}
-	letGo := Bar{Kind: "let-go", Phase: "recovery", Service: "recommendations", Path: "/", Within: Duration(500 * time.Millisecond)}
+	letGo := Bar{Kind: "let-go", Phase: "recovery", Service: "recommendations", Path: "/",
+		Within: Duration(500 * time.Millisecond)}
 	released := func(after time.Duration, err error) func(*act) {
 		return func(p *act) {
 			p.canaries["recovery"] = &canary{answered: p.played("recovery").began.Add(after), err: err}
@@ -146,15 +151,27 @@ func TestEveryBarCanBeMissed(t *testing.T) {
 				return judged{verdict: map[bool]verdict{true: wrong}[class == "browse"]}
 			}), ""},
 
-		{"all by a fallback", fallbackBar, visits(func(string, time.Duration) judged { return judged{fallback: true} }), ""},
+		{
+			"all by a fallback", fallbackBar,
+			visits(func(string, time.Duration) judged { return judged{fallback: true} }),
+			"",
+		},
 		{"none by a fallback", fallbackBar, visits(well), "0.0 %"},
 		{"none at all", fallbackBar, visits(sorry(0, recoveryAt)), "0.0 %"},
 
 		{"back after 3 s", back, visits(sorry(faultAt, recoveryAt+3*time.Second)), ""},
 		{"back after 6 s", back, visits(sorry(faultAt, recoveryAt+6*time.Second)), "after 6.0 s"},
 		{"never back", back, visits(sorry(faultAt, time.Hour)), "not within"},
-		{"back, and gone again", back, visits(sorry(recoveryAt+8*time.Second, recoveryAt+9*time.Second)), "after 9.0 s"},
-		{"back by a fallback only", really, visits(func(string, time.Duration) judged { return judged{fallback: true} }), "not within"},
+		{
+			"back, and gone again", back,
+			visits(sorry(recoveryAt+8*time.Second, recoveryAt+9*time.Second)),
+			"after 9.0 s",
+		},
+		{
+			"back by a fallback only", really,
+			visits(func(string, time.Duration) judged { return judged{fallback: true} }),
+			"not within",
+		},
 
 		{"as fast as before", p99, visits(well), ""},
 		{"slower", p99, func(p *act) {
@@ -169,13 +186,25 @@ func TestEveryBarCanBeMissed(t *testing.T) {
 		}, "30.0 ms"},
 
 		{"as predicted", saturates, collapsed, ""},
-		{"too late", saturates, both(collapsed, func(p *act) { p.predicted["checkout"] = 8 * time.Second }), "10.00 s"},
+		{
+			"too late", saturates,
+			both(collapsed, func(p *act) { p.predicted["checkout"] = 8 * time.Second }),
+			"10.00 s",
+		},
 		{"in another order", saturates, both(collapsed, func(p *act) {
 			p.saturate(map[string]time.Duration{"catalogue": 11 * time.Second})
 		}), "checkout < catalogue"},
 		{"not at all", saturates, func(p *act) { p.predicted = cascade }, "did not saturate"},
-		{"without a prediction", saturates, both(collapsed, func(p *act) { delete(p.predicted, "checkout") }), "10.00 s"},
-		{"against never", saturates, both(collapsed, func(p *act) { p.predicted["checkout"] = predict.Never }), "10.00 s"},
+		{
+			"without a prediction", saturates,
+			both(collapsed, func(p *act) { delete(p.predicted, "checkout") }),
+			"10.00 s",
+		},
+		{
+			"against never", saturates,
+			both(collapsed, func(p *act) { p.predicted["checkout"] = predict.Never }),
+			"10.00 s",
+		},
 		{"before the fault", saturates, both(collapsed, func(p *act) {
 			p.saturate(map[string]time.Duration{"catalogue": -time.Second})
 		}), "did not saturate"},
@@ -190,15 +219,27 @@ func TestEveryBarCanBeMissed(t *testing.T) {
 			p.visits(well).saturate(map[string]time.Duration{"catalogue": 29 * time.Second, "checkout": 29 * time.Second})
 		}, "no window"},
 
-		{"readiness dies", unready, both(collapsed, change("catalogue", faultAt+5*time.Second, func(s *sample) { s.failed = true })), ""},
+		{
+			"readiness dies", unready,
+			both(collapsed, change("catalogue", faultAt+5*time.Second, func(s *sample) { s.failed = true })),
+			"",
+		},
 		{"readiness lives", unready, collapsed, "of 48"},
 		{"readiness, not saturated", unready, visits(well), "did not saturate"},
 
-		{"it waits", idle, both(collapsed, change("catalogue", faultAt+5*time.Second, func(s *sample) { s.state.Process.CPUSeconds = 3 })), ""},
+		{
+			"it waits", idle,
+			both(collapsed, change("catalogue", faultAt+5*time.Second, func(s *sample) { s.state.Process.CPUSeconds = 3 })),
+			"",
+		},
 		{"it works", idle, both(collapsed, change("catalogue", faultAt+5*time.Second, func(s *sample) {
 			s.state.Process.CPUSeconds += 0.1 * s.at.Sub(s.at.Truncate(time.Minute)).Seconds()
 		})), "30.0 %"},
-		{"it is dead", idle, both(collapsed, change("catalogue", faultAt, func(s *sample) { s.dead = true })), "not known"},
+		{
+			"it is dead", idle,
+			both(collapsed, change("catalogue", faultAt, func(s *sample) { s.dead = true })),
+			"not known",
+		},
 
 		{"few workers", workers, func(*act) {}, ""},
 		{"many workers", workers, func(p *act) {
@@ -206,16 +247,40 @@ func TestEveryBarCanBeMissed(t *testing.T) {
 			s.Workers.HighWater = 51
 			p.played("fault").after["catalogue"] = s
 		}, "51"},
-		{"nobody knows the workers", workers, func(p *act) { delete(p.played("fault").after, "catalogue") }, "not known"},
+		{
+			"nobody knows the workers", workers,
+			func(p *act) { delete(p.played("fault").after, "catalogue") },
+			"not known",
+		},
 
 		{"probes are quick", probes, func(*act) {}, ""},
-		{"one probe is slow", probes, func(p *act) { p.watch.samples["checkout"][7].probe = 51 * time.Millisecond }, "(checkout)"},
-		{"one probe fails", probes, func(p *act) { p.watch.samples["checkout"][7].failed = true }, "1 of 500 failed"},
+		{
+			"one probe is slow", probes,
+			func(p *act) { p.watch.samples["checkout"][7].probe = 51 * time.Millisecond },
+			"(checkout)",
+		},
+		{
+			"one probe fails", probes,
+			func(p *act) { p.watch.samples["checkout"][7].failed = true },
+			"1 of 500 failed",
+		},
 
 		{"nothing grows", flat, func(*act) {}, ""},
-		{"goroutines grow", flat, change("gateway", faultAt+20*time.Second, func(s *sample) { s.state.Process.Goroutines = 111 }), "goroutines 1.11"},
-		{"descriptors grow", flat, change("gateway", faultAt+20*time.Second, func(s *sample) { s.state.Process.FDs = 56 }), "descriptors 1.12"},
-		{"memory grows", flat, change("gateway", faultAt+20*time.Second, func(s *sample) { s.state.Process.RSSBytes *= 2 }), "memory 2.00"},
+		{
+			"goroutines grow", flat,
+			change("gateway", faultAt+20*time.Second, func(s *sample) { s.state.Process.Goroutines = 111 }),
+			"goroutines 1.11",
+		},
+		{
+			"descriptors grow", flat,
+			change("gateway", faultAt+20*time.Second, func(s *sample) { s.state.Process.FDs = 56 }),
+			"descriptors 1.12",
+		},
+		{
+			"memory grows", flat,
+			change("gateway", faultAt+20*time.Second, func(s *sample) { s.state.Process.RSSBytes *= 2 }),
+			"memory 2.00",
+		},
 		{"it died", flat, change("gateway", faultAt, func(s *sample) { s.dead = true }), "not known"},
 
 		{"let go", letGo, released(80*time.Millisecond, nil), ""},
@@ -268,7 +333,7 @@ func TestAPhaseThatProvesNothing(t *testing.T) {
 		"sound":        {PhaseResult{Asked: 100, Sent: 99, LagP99: 50}, machine{}, ""},
 		"not sent":     {PhaseResult{Asked: 100, Sent: 98}, machine{}, "98 of 100"},
 		"late":         {PhaseResult{Asked: 100, Sent: 100, LagP99: 51}, machine{}, "lag p99 51 ms"},
-		"starved":      {PhaseResult{}, machine{known: true, busy: 59, idle: 1, total: 60, self: 10}, "starved: other programs took 81.7 %"},
+		"starved":      {PhaseResult{}, machine{known: true, busy: 59, idle: 1, total: 60, self: 10}, "other programs took 81.7 %"},
 		"busy by us":   {PhaseResult{}, machine{known: true, busy: 59, idle: 1, total: 60, self: 55}, ""},
 		"busy, enough": {PhaseResult{}, machine{known: true, busy: 50, idle: 10, total: 60, self: 1}, ""},
 	} {

@@ -172,7 +172,7 @@ func (r *CapacityResult) WriteJSON(w io.Writer) error {
 
 // WriteText writes the result as a short table.
 func (r *CapacityResult) WriteText(w io.Writer) error {
-	fmt.Fprintf(w, "capacity of a book page, by a closed loop of %d (not a load test: it tells costs, not waiting times)\n\n", r.InFlight)
+	fmt.Fprintf(w, "capacity of a book page, by a closed loop of %d: it tells costs, not waiting times\n\n", r.InFlight)
 	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', tabwriter.AlignRight)
 	fmt.Fprintln(t, "pair\tall, pages/s\tnone, pages/s\tratio\t")
 	for i, p := range r.Pairs {

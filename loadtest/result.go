@@ -258,10 +258,12 @@ func (p *act) voidIn(i int, r PhaseResult) []string {
 	var reasons []string
 	where := p.Name + ", " + r.Name
 	if float64(r.Sent) < minSent*float64(r.Asked) {
-		reasons = append(reasons, fmt.Sprintf("%s: %d of %d were sent, less than %s", where, r.Sent, r.Asked, percent(minSent)))
+		reasons = append(reasons,
+			fmt.Sprintf("%s: %d of %d were sent, less than %s", where, r.Sent, r.Asked, percent(minSent)))
 	}
 	if r.LagP99 > maxLag {
-		reasons = append(reasons, fmt.Sprintf("%s: the sender was late: lag p99 %.0f ms, above %.0f ms", where, r.LagP99, maxLag))
+		reasons = append(reasons,
+			fmt.Sprintf("%s: the sender was late: lag p99 %.0f ms, above %.0f ms", where, r.LagP99, maxLag))
 	}
 	ph := p.phases[i]
 	shop := 0.0

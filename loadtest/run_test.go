@@ -105,7 +105,8 @@ func TestD10TheJudgeIsNotFooled(t *testing.T) {
 			`{kind: book, rate: 60/s}`, page(bookHTML("typee", "Typee <a peep>", "9.00", "USD") + carouselHTML), "wrong",
 		},
 		"no carousel, and not a word of it": {
-			`{kind: book, rate: 20/s, fallbacks: [carousel]}`, page(bookHTML("typee", "Typee <a peep>", "9.00", "USD")), "20 wrong",
+			`{kind: book, rate: 20/s, fallbacks: [carousel]}`,
+			page(bookHTML("typee", "Typee <a peep>", "9.00", "USD")), "20 wrong",
 		},
 		"a fallback that is not allowed": {
 			`{kind: browse, rate: 20/s}`,
@@ -345,6 +346,7 @@ func TestAnInterruptStopsAtOnceAndClosesTheShop(t *testing.T) {
 func TestRunSaysWhyItCannot(t *testing.T) {
 	t.Parallel()
 	honest := newFakeShop(t, nil)
+	broken := func(context.Context, Environment) (Shop, error) { return nil, errors.New("no ports") }
 	s := small(t, `{kind: browse, rate: 1/s}`, oneSecond)
 	for name, c := range map[string]struct {
 		o    Options
@@ -355,7 +357,7 @@ func TestRunSaysWhyItCannot(t *testing.T) {
 		"no such defence":    {Options{Open: honest.open, Defences: "all,-x"}, `no defence "x"`},
 		"relative defences":  {Options{Open: honest.open, Defences: "-timeouts"}, "neither all nor none"},
 		"acts and defences":  {Options{Open: honest.open, Defences: "all", Acts: []string{"act"}}, "replace the acts"},
-		"a shop that is not": {Options{Open: func(context.Context, Environment) (Shop, error) { return nil, errors.New("no ports") }}, "no ports"},
+		"a shop that is not": {Options{Open: broken}, "no ports"},
 	} {
 		_, err := Run(t.Context(), s, c.o)
 		if !errors.Is(err, ErrCannotRun) || !strings.Contains(err.Error(), c.want) {

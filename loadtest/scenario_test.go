@@ -29,6 +29,10 @@ summary:
   - {say: slow, act: on, phase: fault}
 `
 
+const bothBars = `      - {bar: good, phase: fault, at_least: 99.9%}
+      - {bar: flat, phase: fault, window: 10s, factor: 1.1}
+`
+
 func TestARightScenario(t *testing.T) {
 	s, err := parse("x.yaml", []byte(right))
 	if err != nil {
@@ -58,12 +62,13 @@ func TestAWrongScenarioSaysWhere(t *testing.T) {
 		"share above all":      {"99.9%", "101%", "x.yaml:18:45: a share is"},
 		"fault without a unit": {"[hold=90s,", "[hold=90,", "x.yaml:16:60: hold is a duration with its unit"},
 		"no such service":      {"{recommendations: [", "{reviews: [", `x.yaml:16:`},
-		"missing bar":          {"      - {bar: good, phase: fault, at_least: 99.9%}\n      - {bar: flat, phase: fault, window: 10s, factor: 1.1}\n", "", "the act has no bar"},
+		"missing bar":          {bothBars, "", "the act has no bar"},
 		"no such bar":          {"bar: good", "bar: nice", `x.yaml:18:9: there is no bar "nice"`},
 		"bar missing a field":  {", at_least: 99.9%", "", "x.yaml:18:9: the bar good is missing at_least"},
 		"bar with one too many": {"at_least: 99.9%", "at_least: 99.9%, workers: 3",
 			"x.yaml:18:61: the bar good does not read workers"},
-		"bar of no phase":         {"phase: fault, at_least", "phase: dusk, at_least", `x.yaml:18:28: the act "on" has no phase "dusk"`},
+		"bar of no phase": {"phase: fault, at_least", "phase: dusk, at_least",
+			`x.yaml:18:28: the act "on" has no phase "dusk"`},
 		"window too wide":         {"window: 10s", "window: 11s", "two windows of 11s do not fit the 20s"},
 		"no such defence":         {"all,-timeouts", "all,-armour", `x.yaml:12:15: there is no defence "armour"`},
 		"defences without a base": {"all,-timeouts", "-timeouts", "x.yaml:12:15: "},
@@ -87,7 +92,8 @@ func TestAWrongScenarioSaysWhere(t *testing.T) {
 		})
 	}
 
-	_, err := parse("x.yaml", []byte(strings.NewReplacer("kind: browse", "kind: stare", "-timeouts", "-armour").Replace(right)))
+	twice := strings.NewReplacer("kind: browse", "kind: stare", "-timeouts", "-armour").Replace(right)
+	_, err := parse("x.yaml", []byte(twice))
 	if err == nil || strings.Count(err.Error(), "x.yaml:") != 2 {
 		t.Errorf("two mistakes, told: %v", err)
 	}

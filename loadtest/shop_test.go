@@ -110,7 +110,8 @@ func (s *fakeShop) apiBooks(w http.ResponseWriter, r *http.Request) {
 	code := cmp.Or(r.FormValue("currency"), "USD")
 	var books []string
 	for _, b := range fakeBooks {
-		books = append(books, fmt.Sprintf(`{"id":%q,"title":%q,"price":{"number":%q,"currency":%q}}`, b.id, b.title, b.price, code))
+		const book = `{"id":%q,"title":%q,"price":{"number":%q,"currency":%q}}`
+		books = append(books, fmt.Sprintf(book, b.id, b.title, b.price, code))
 	}
 	fmt.Fprintf(w, `{"books":[%s],"page":1,"pages":1}`, strings.Join(books, ","))
 }
@@ -128,11 +129,12 @@ func (s *fakeShop) bookPage(w http.ResponseWriter, r *http.Request) {
 }
 
 func bookHTML(id, title, price, currency string) string {
-	return fmt.Sprintf(`<article data-book="%s"><h1>%s</h1><data class="price" data-currency="%s" value="%s">x</data></article>`,
-		id, html.EscapeString(title), currency, price)
+	const article = `<article data-book="%s"><h1>%s</h1>` +
+		`<data class="price" data-currency="%s" value="%s">x</data></article>`
+	return fmt.Sprintf(article, id, html.EscapeString(title), currency, price)
 }
 
-const carouselHTML = `<section class="related" data-related="recommendations"><article data-book="typee">Typee</article></section>`
+const carouselHTML = `<section class="related" data-related="recommendations"><p data-book="typee">Typee</p></section>`
 
 func (s *fakeShop) placeOrder(w http.ResponseWriter, r *http.Request) {
 	var o struct {
@@ -174,7 +176,8 @@ func (s *fakeShop) state(w http.ResponseWriter, r *http.Request) {
 	if s.saturateAfter > 0 && !s.faultAt.IsZero() && time.Since(s.faultAt) > s.saturateAfter {
 		saturated = `"` + s.faultAt.Add(s.saturateAfter).Format(time.RFC3339Nano) + `"`
 	}
-	fmt.Fprintf(w, `{"service":%q,"workers":{"limit":200,"in_use":2,"high_water":5,"saturated_at":%s,"queue":0,"busy_seconds":%f},
+	fmt.Fprintf(w, `{"service":%q,
+		"workers":{"limit":200,"in_use":2,"high_water":5,"saturated_at":%s,"queue":0,"busy_seconds":%f},
 		"process":{"goroutines":20,"fds":10,"fds_limit":1024,"rss_bytes":1000000,"cpu_seconds":%f},
 		"dependencies":[{"name":"recommendations","slots":20,"endpoints":[
 			{"name":"related","breaker":"closed","outcomes":{"success":%d,"timeout":0},"p50_ms":50,"p99_ms":60}]}]}`,

@@ -40,11 +40,12 @@ func TestEveryFigureOfNinetySeconds(t *testing.T) {
 
 func TestNothingSaturatesWithoutACause(t *testing.T) {
 	for what, got := range map[string]time.Duration{
-		"no limit on workers":      Saturation(0, 10, 40),
-		"nothing held":             Saturation(200, 10, 0),
-		"no limit on descriptors":  DescriptorDeath(0, 40),
-		"nothing held, unlimited":  DescriptorDeath(20_000, 0),
-		"a hop behind a sound one": mustCascade(t, Hop{Service: "a"}, Hop{Service: "b", Workers: 9, Held: 1, After: "a"})["b"],
+		"no limit on workers":     Saturation(0, 10, 40),
+		"nothing held":            Saturation(200, 10, 0),
+		"no limit on descriptors": DescriptorDeath(0, 40),
+		"nothing held, unlimited": DescriptorDeath(20_000, 0),
+		"a hop behind a sound one": mustCascade(t, Hop{Service: "a"},
+			Hop{Service: "b", Workers: 9, Held: 1, After: "a"})["b"],
 		"a hop without a limit": mustCascade(t, Hop{Service: "a", Workers: 9, Held: 1},
 			Hop{Service: "b", Held: 1, After: "a"})["b"],
 	} {
