@@ -155,6 +155,7 @@ func (s *Service) book(w http.ResponseWriter, r *http.Request) error {
 		PriceNote:   priceNote(v.currency, a.Body.Book.Price, a.Body.Degraded, a.Body.RatesAsOf),
 		MaxQuantity: maxQuantity,
 	}
+	p.Book.Subjects = subjectViews(a.Body.Book.Subjects)
 	if s.deferred {
 		p.RelatedLink = "/books/" + id + "/related"
 	}

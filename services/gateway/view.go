@@ -124,15 +124,21 @@ type subjectView struct {
 }
 
 func (s *Service) bookView(b book) bookView {
-	v := bookView{
+	return bookView{
 		ID: b.ID, Title: b.Title, Author: b.Author, Year: year(b.Year), Language: b.Language,
 		Description: b.Description, Price: priceOf(b.Price), Stock: s.availability(b.ID),
 	}
-	for _, name := range b.Subjects {
+}
+
+// subjectViews lead from a book's own page to its subjects' shelves. A shelf does not show them: two dozen books'
+// addresses would cost a tenth of it.
+func subjectViews(names []string) []subjectView {
+	views := make([]subjectView, len(names))
+	for i, name := range names {
 		q := shelfQuery{Subject: name, Sort: sorts[0]}
-		v.Subjects = append(v.Subjects, subjectView{Name: name, Address: q.address()})
+		views[i] = subjectView{Name: name, Address: q.address()}
 	}
-	return v
+	return views
 }
 
 func (s *Service) bookViews(books []book) []bookView {
