@@ -178,6 +178,7 @@ type body struct {
 	rc      io.ReadCloser
 	attempt *attempt    // nil: a joined one, which the Call ends
 	ended   atomic.Bool // by the reader or by Close, whoever is first
+	reading atomic.Bool
 
 	// The reader's alone.
 	left int64 // negative: too much was sent
@@ -192,7 +193,9 @@ func (b *body) Read(p []byte) (int, error) {
 	if int64(len(p))-1 > b.left {
 		p = p[:b.left+1]
 	}
+	b.reading.Store(true)
 	n, err := b.rc.Read(p)
+	b.reading.Store(false)
 	if b.left -= int64(n); b.left < 0 {
 		n, err = n-1, errBodyTooLarge
 	}
@@ -205,9 +208,11 @@ func (b *body) Read(p []byte) (int, error) {
 // Close ends the call as the caller wants it: what it has read was enough.
 func (b *body) Close() error {
 	if b.ended.CompareAndSwap(false, true) {
-		hurry := time.AfterFunc(drainTime, func() { _ = b.rc.Close() })
-		_, _ = io.CopyN(io.Discard, b.rc, drainLimit)
-		hurry.Stop()
+		if !b.reading.Load() { // else Close is to end the read, not to wait for it
+			hurry := time.AfterFunc(drainTime, func() { _ = b.rc.Close() })
+			_, _ = io.CopyN(io.Discard, b.rc, drainLimit)
+			hurry.Stop()
+		}
 		b.finish(nil)
 	}
 	return b.rc.Close()
