@@ -109,6 +109,12 @@ func (p *Policy) validate(name string) error {
 			bad(field, d, "must not be negative")
 		}
 	}
+	within := func(field string, d time.Duration) {
+		duration(field, d)
+		if p.Timeout > 0 && d > p.Timeout {
+			bad(field, d, fmt.Sprintf("must not exceed Timeout (%v)", p.Timeout))
+		}
+	}
 	if name == "" {
 		bad("name", `""`, "must not be empty")
 	}
@@ -118,26 +124,17 @@ func (p *Policy) validate(name string) error {
 	if p.Timeout <= 0 {
 		bad("Timeout", p.Timeout, "must be positive; write Unbounded if you mean infinity")
 	}
-	duration("ConnectTimeout", p.ConnectTimeout)
-	if p.ConnectTimeout > p.Timeout {
-		bad("ConnectTimeout", p.ConnectTimeout, fmt.Sprintf("must not exceed Timeout (%v)", p.Timeout))
-	}
+	within("ConnectTimeout", p.ConnectTimeout)
 	if p.Slots < 1 {
 		bad("Slots", p.Slots, "must be at least 1; write Unlimited if you mean no limit")
 	}
 	duration("SlotWait", p.SlotWait)
-	duration("SlowAfter", p.SlowAfter)
-	if p.SlowAfter > p.Timeout {
-		bad("SlowAfter", p.SlowAfter, fmt.Sprintf("must not exceed Timeout (%v)", p.Timeout))
-	}
+	within("SlowAfter", p.SlowAfter)
 	duration("Reserve", p.Reserve)
 	if p.MaxBody < 0 {
 		bad("MaxBody", p.MaxBody, "must not be negative")
 	}
-	duration("ProbeTimeout", p.ProbeTimeout)
-	if p.ProbeTimeout > p.Timeout {
-		bad("ProbeTimeout", p.ProbeTimeout, fmt.Sprintf("must not exceed Timeout (%v)", p.Timeout))
-	}
+	within("ProbeTimeout", p.ProbeTimeout)
 	p.Retry.validate(bad)
 	if p.Breaker.enabled() {
 		p.Breaker.validate(p, bad)
@@ -186,7 +183,7 @@ func (b Breaker) validate(p *Policy, bad func(field string, value any, rule stri
 	slow := p.slowAfter()
 	if slow == Unbounded {
 		bad("SlowAfter", p.SlowAfter, "must be given for a breaker where Timeout is Unbounded")
-	} else if b.Window/2 < slow {
+	} else if b.Window <= 0 || b.Window/2 < slow {
 		bad("Breaker.Window", b.Window, fmt.Sprintf("must be at least twice SlowAfter (%v), or results are dropped unseen", slow))
 	}
 	if p.probeTimeout() == Unbounded {
