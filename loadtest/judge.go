@@ -107,7 +107,7 @@ func (sh *shelf) judgeBook(a *ask, got answer) error {
 	if b.id != a.book {
 		return fmt.Errorf("the page of %q", b.id)
 	}
-	if title := sh.title[a.book]; !strings.Contains(b.text, title) {
+	if title := sh.title[a.book]; !bytes.Contains(p.text, []byte(title)) {
 		return fmt.Errorf("the title %q is not on it", title)
 	}
 	if err := sh.judgePrice(a, b, got); err != nil {
@@ -181,17 +181,15 @@ func readOrder(body []byte) (storedOrder, error) {
 // page is what machines read of an HTML page.
 type page struct {
 	books   []pageBook
-	related bool // it has a carousel; the gateway leaves out an empty one
+	text    []byte // of the first book, up to its price
+	related bool   // it has a carousel; the gateway leaves out an empty one
 }
 
-// pageBook is one element with data-book and what follows it, up to the next.
-type pageBook struct {
-	id, text        string
-	price, currency string // of its first <data class="price">
-}
+// pageBook is one <article data-book> and the first <data class="price"> after it.
+type pageBook struct{ id, price, currency string }
 
 // readPage finds the marks that the gateway leaves for machines. It reads tags, not bytes: where an attribute stands,
-// and how a title is escaped, is the page's own affair.
+// and how a title is escaped, is the page's own affair. It is frugal, for the judge shares the processors of the shop.
 func readPage(got answer) (page, error) {
 	var p page
 	if got.status != http.StatusOK {
@@ -203,43 +201,57 @@ func readPage(got answer) (page, error) {
 		case html.ErrorToken:
 			return p, nil // the end: what is cut short lacks its marks
 		case html.TextToken:
-			if n := len(p.books); n > 0 && p.books[n-1].price == "" {
-				p.books[n-1].text += string(z.Text())
+			if len(p.books) == 1 && p.books[0].price == "" {
+				p.text = append(p.text, z.Text()...)
 			}
-		case html.StartTagToken, html.SelfClosingTagToken:
+		case html.StartTagToken:
 			name, more := z.TagName()
 			if !more {
 				continue
 			}
-			tag, attrs := string(name), attributes(z)
-			if attrs["data-related"] == "recommendations" {
-				p.related = true
-			}
-			if id, ok := attrs["data-book"]; ok {
-				p.books = append(p.books, pageBook{id: id})
-			}
-			n := len(p.books)
-			isPrice := tag == "data" && slices.Contains(strings.Fields(attrs["class"]), "price")
-			if isPrice && n > 0 && p.books[n-1].price == "" {
-				p.books[n-1].price, p.books[n-1].currency = attrs["value"], attrs["data-currency"]
+			switch string(name) {
+			case "article":
+				if id := attributes(z)[attrBook]; id != "" {
+					p.books = append(p.books, pageBook{id: id})
+				}
+			case "section":
+				p.related = p.related || attributes(z)[attrRelated] == "recommendations"
+			case "data":
+				a, n := attributes(z), len(p.books)
+				if n > 0 && p.books[n-1].price == "" && slices.Contains(strings.Fields(a[attrClass]), "price") {
+					p.books[n-1].price, p.books[n-1].currency = a[attrValue], a[attrCurrency]
+				}
 			}
 		}
 	}
 }
 
-// attributes reads those attributes of the current tag that the judge cares for.
-func attributes(z *html.Tokenizer) map[string]string {
-	var attrs map[string]string
+// The attributes that the judge cares for.
+const (
+	attrBook = iota
+	attrRelated
+	attrCurrency
+	attrClass
+	attrValue
+	attrs
+)
+
+func attributes(z *html.Tokenizer) (values [attrs]string) {
 	for more := true; more; {
 		var key, value []byte
 		key, value, more = z.TagAttr()
 		switch string(key) {
-		case "data-book", "data-related", "data-currency", "class", "value":
-			if attrs == nil {
-				attrs = make(map[string]string, 4)
-			}
-			attrs[string(key)] = string(value)
+		case "data-book":
+			values[attrBook] = string(value)
+		case "data-related":
+			values[attrRelated] = string(value)
+		case "data-currency":
+			values[attrCurrency] = string(value)
+		case "class":
+			values[attrClass] = string(value)
+		case "value":
+			values[attrValue] = string(value)
 		}
 	}
-	return attrs
+	return values
 }

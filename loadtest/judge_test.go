@@ -30,7 +30,7 @@ func TestJudge(t *testing.T) {
 		"shelf, not found":  {ask: browse, status: 404, body: moby, want: wrong, why: "status 404"},
 		"shelf, empty":      {ask: browse, status: 200, want: wrong, why: "without a book"},
 		"shelf, one without a price": {
-			ask: browse, status: 200, body: moby + `<p data-book="typee">`,
+			ask: browse, status: 200, body: moby + `<article data-book="typee">`,
 			want: wrong, why: "typee has no price",
 		},
 		"shelf, one at another price": {

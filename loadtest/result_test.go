@@ -122,3 +122,15 @@ func TestCapacityVerdicts(t *testing.T) {
 		}
 	}
 }
+
+// Where nobody watches a terminal, progress is a line a phase and what was predicted.
+func TestProgressInALogIsALineAPhase(t *testing.T) {
+	t.Parallel()
+	var log bytes.Buffer
+	run(t, small(t, `{kind: browse, rate: 20/s}`, `[{name: healthy, for: 100ms}]`), newFakeShop(t, nil),
+		Options{Progress: &log})
+	want := "act: opening a shop, defences all\nact: healthy, 100ms\n"
+	if log.String() != want {
+		t.Errorf("progress %q, want %q", log.String(), want)
+	}
+}
