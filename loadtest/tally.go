@@ -72,8 +72,8 @@ func (c Counts) goodRatio() float64 {
 // tally keeps what became of everybody: counts by slice of the intended start, and latencies by phase. Its size is
 // that of the act's length, not of its traffic.
 type tally struct {
-	start  time.Time // of the load
-	phases []playedPhase
+	start time.Time       // of the load
+	ends  []time.Duration // of the phases
 
 	mu       sync.Mutex
 	counts   [][]Counts                  // by class, then slice
@@ -92,7 +92,6 @@ func newTally(s *Scenario, phases []playedPhase, sched schedule, seed uint64) *t
 	length := phases[len(phases)-1].to
 	classes := len(sched.names)
 	t := &tally{
-		phases: phases,
 		counts: make([][]Counts, classes), latency: make([][]*hdrhistogram.Histogram, classes),
 		examples: make([][]string, classes), answers: make([]int, classes), goods: make([]int, classes),
 		orders: sampled{chance: rand.New(rand.NewPCG(seed, 0))},
@@ -105,7 +104,8 @@ func newTally(s *Scenario, phases []playedPhase, sched schedule, seed uint64) *t
 			t.latency[i] = append(t.latency[i], hdrhistogram.New(1, max(longest, 2), 3))
 		}
 	}
-	for range phases {
+	for _, ph := range phases {
+		t.ends = append(t.ends, ph.to)
 		t.lag = append(t.lag, hdrhistogram.New(1, time.Minute.Microseconds(), 3))
 	}
 	for _, h := range sched.hits {
@@ -145,12 +145,12 @@ func record(h *hdrhistogram.Histogram, d time.Duration) {
 }
 
 func (t *tally) phaseAt(at time.Duration) int {
-	for i, p := range t.phases {
-		if at < p.to {
+	for i, end := range t.ends {
+		if at < end {
 			return i
 		}
 	}
-	return len(t.phases) - 1
+	return len(t.ends) - 1
 }
 
 // window counts the people of some classes who meant to come in [from, to), inwards to whole slices.
