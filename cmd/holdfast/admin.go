@@ -48,7 +48,8 @@ func (a addresses) ask(ctx context.Context, method, service, path string, body, 
 	}
 	resp, err := adminClient.Do(req)
 	if err != nil {
-		return fmt.Errorf("%s does not answer: %w\nIs the shop open? holdfast up, or --target for one elsewhere", service, err)
+		return fmt.Errorf("%s does not answer: %w\nIs the shop open? holdfast up, or --target for one elsewhere",
+			service, err)
 	}
 	defer resp.Body.Close()
 	if resp.StatusCode/100 != 2 {

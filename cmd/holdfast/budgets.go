@@ -52,7 +52,8 @@ func edgeRows() [][]string {
 	for _, d := range declarations {
 		for _, e := range d.edges {
 			rows = append(rows, []string{
-				edgeName(d.service, e), criticality(e.Policy.Criticality), waits(e.Policy.Timeout, e.Policy.ConnectTimeout),
+				edgeName(d.service, e), criticality(e.Policy.Criticality),
+				waits(e.Policy.Timeout, e.Policy.ConnectTimeout),
 				fmt.Sprint(e.Policy.Slots), retries(e), e.Fallback,
 			})
 		}

@@ -66,7 +66,8 @@ func (c *defencesSetCommand) Run(ctx context.Context, t terminal) error {
 		if err := at.ask(ctx, http.MethodGet, s.name, "/admin/defences", nil, &before); err != nil {
 			return err
 		}
-		if err := at.ask(ctx, http.MethodPost, s.name, "/admin/defences", map[string]string{"set": c.Expr}, &after); err != nil {
+		change := map[string]string{"set": c.Expr}
+		if err := at.ask(ctx, http.MethodPost, s.name, "/admin/defences", change, &after); err != nil {
 			return err
 		}
 		// At once, so that what was switched is told even when the next service does not answer.

@@ -35,7 +35,8 @@ func plainEnviron() []string {
 	for _, v := range os.Environ() {
 		name, _, _ := strings.Cut(v, "=")
 		switch name {
-		case "PATH", "HOME", "TMPDIR", "TZ", "SSL_CERT_FILE", "SSL_CERT_DIR", "GOMAXPROCS", "GODEBUG", "GOTRACEBACK", "GOCOVERDIR":
+		case "PATH", "HOME", "TMPDIR", "TZ", "SSL_CERT_FILE", "SSL_CERT_DIR",
+			"GOMAXPROCS", "GODEBUG", "GOTRACEBACK", "GOCOVERDIR":
 			kept = append(kept, v)
 		}
 	}

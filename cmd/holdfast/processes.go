@@ -52,7 +52,7 @@ type process struct {
 type announcement struct{ Service, Public, Admin string }
 
 // open starts the services, each after everything that it calls, and returns when all say that they are ready.
-// What env sets for a service comes before what it sets for all, and both before what the launcher sets.
+// What env sets for a service wins over what it sets for all, and both over what the launcher sets.
 // The shop runs until Close: ctx bounds only its opening.
 func (l launcher) open(ctx context.Context, env loadtest.Environment) (*processes, error) {
 	for _, name := range slices.Sorted(maps.Keys(env)) {
@@ -80,7 +80,9 @@ func (l launcher) open(ctx context.Context, env loadtest.Environment) (*processe
 }
 
 // start starts one service and returns when it has announced where it listens.
-func (s *processes) start(ctx, life context.Context, executable string, at standing, l launcher, env loadtest.Environment) error {
+func (s *processes) start(
+	ctx, life context.Context, executable string, at standing, l launcher, env loadtest.Environment,
+) error {
 	p := &process{service: at.name, gone: make(chan struct{})}
 	announced := make(chan announcement, 1)
 	stderr := &lines{each: func(line string) { p.tail.add(line); l.log(at.name, line) }}
@@ -123,7 +125,8 @@ func (s *processes) start(ctx, life context.Context, executable string, at stand
 	case <-p.gone:
 		return fmt.Errorf("%s did not start: %s", at.name, p.obituary())
 	case <-ctx.Done():
-		return fmt.Errorf("%s has not said within %v where it listens; its last lines:\n%s", at.name, startWait, p.tail.String())
+		return fmt.Errorf("%s has not said within %v where it listens; its last lines:\n%s",
+			at.name, startWait, p.tail.String())
 	}
 }
 
@@ -157,7 +160,8 @@ func (s *processes) awaitReady(ctx context.Context) error {
 			case p := <-s.died:
 				return fmt.Errorf("%s did not start: %s", p.service, p.obituary())
 			case <-ctx.Done():
-				return fmt.Errorf("%s is not ready after %v: ask %s/readyz why", service.name, startWait, s.Admin(service.name))
+				return fmt.Errorf("%s is not ready after %v: ask %s/readyz why",
+					service.name, startWait, s.Admin(service.name))
 			case <-poll.C:
 			}
 		}

@@ -34,7 +34,8 @@ func TestShop(t *testing.T) {
 		}
 		fetch(t, http.MethodGet, page, "", "", http.StatusOK, &shown)
 		price := shown.Book.Price
-		body := fmt.Sprintf(`{"items":[{"book":"moby-dick","quantity":1}],"currency":%q,"expected_total":%q}`, price.Currency, price.Number)
+		body := fmt.Sprintf(`{"items":[{"book":"moby-dick","quantity":1}],"currency":%q,"expected_total":%q}`,
+			price.Currency, price.Number)
 		var first, again, read struct{ ID, Status string }
 		fetch(t, http.MethodPost, api+"/orders", "smoke-1", body, http.StatusCreated, &first)
 		fetch(t, http.MethodPost, api+"/orders", "smoke-1", body, http.StatusCreated, &again)
@@ -61,9 +62,11 @@ func TestShop(t *testing.T) {
 	})
 
 	t.Run("switch the defences", func(t *testing.T) {
-		command(t, `catalogue +bulkheads off\n$`, "defences", "set", "bulkheads=off", "--service", "catalogue", "--target", target)
+		command(t, `catalogue +bulkheads off\n$`,
+			"defences", "set", "bulkheads=off", "--service", "catalogue", "--target", target)
 		command(t, `\nbulkheads +on +on +off +on +on\n`, "defences", "get", "--target", target)
-		command(t, `^currency +as it was\n(.*\n)*catalogue +bulkheads on\n`, "defences", "set", "all", "--target", target)
+		command(t, `^currency +as it was\n(.*\n)*catalogue +bulkheads on\n`,
+			"defences", "set", "all", "--target", target)
 	})
 
 	closeUp()
@@ -79,7 +82,8 @@ func TestShop(t *testing.T) {
 func TestADeathIsTold(t *testing.T) {
 	l := launcher{environ: append(plainEnviron(), "LOG_LEVEL=warn"), freePorts: true, log: dropLogs}
 	_, err := l.open(t.Context(), map[string]map[string]string{"currency": {"WORKERS": "-1"}})
-	if err == nil || !strings.Contains(err.Error(), "currency did not start: exit status 2") || !strings.Contains(err.Error(), "WORKERS=-1") {
+	if told := fmt.Sprint(err); !strings.Contains(told, "currency did not start: exit status 2") ||
+		!strings.Contains(told, "WORKERS=-1") {
 		t.Errorf("a service that cannot start is told as %v", err)
 	}
 

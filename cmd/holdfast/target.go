@@ -64,7 +64,8 @@ func local() addresses {
 func readAddresses(file string) (addresses, error) {
 	text, err := os.ReadFile(file)
 	if errors.Is(err, os.ErrNotExist) {
-		return nil, fmt.Errorf("there is no file %s: --target is local, compose, or a file that 'holdfast up --addresses FILE' wrote", file)
+		return nil, fmt.Errorf("there is no file %s: --target is local, compose, or a file that "+
+			"'holdfast up --addresses FILE' wrote", file)
 	}
 	if err != nil {
 		return nil, err
@@ -95,7 +96,8 @@ func (a addresses) write(file string) error {
 func compose(ctx context.Context) (addresses, error) {
 	docker, err := exec.LookPath("docker")
 	if err != nil {
-		return nil, errors.New("docker is not on the PATH, and --target compose asks it for the ports: install Docker, or open the shop with 'holdfast up'")
+		return nil, errors.New("docker is not on the PATH, and --target compose asks it for the ports: " +
+			"install Docker, or open the shop with 'holdfast up'")
 	}
 	published := func(service, inside string) (string, error) {
 		_, port, err := net.SplitHostPort(inside)
