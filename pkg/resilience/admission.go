@@ -24,8 +24,9 @@ type AdmissionPolicy struct {
 	// MaxWait is the longest wait in the queue. Required with a queue; Unbounded: until the request's context ends.
 	MaxWait time.Duration
 	// TargetWait is the queueing delay that is still healthy. A delay that stays above it for 100 ms is overload:
-	// then the newest are served first, nobody waits longer than TargetWait, and the sheddable do not wait at all.
-	// 0: no such signal. (After CoDel, RFC 8289, and the adaptive LIFO of Maurer, "Fail at Scale", ACM Queue 2015.)
+	// then the sheddable do not wait at all, and the default class no longer than TargetWait, the newest of it first.
+	// The critical are served before both, in order, and wait up to MaxWait: let that be no shorter than a request's
+	// own work, since workers that began together end together. 0: no such signal. (After CoDel, RFC 8289, and the adaptive LIFO of Maurer, "Fail at Scale", ACM Queue 2015.)
 	TargetWait time.Duration
 }
 
@@ -99,7 +100,8 @@ func NewAdmission(p AdmissionPolicy) (*Admission, error) {
 	return a, a.Apply(p)
 }
 
-// Apply swaps the policy. Nobody at work is disturbed; who waits keeps the place and the patience begun with.
+// Apply swaps the policy. Nobody at work is disturbed; who waits keeps the patience begun with, unless there are more
+// of them than may wait now: then the least critical are refused, and of those who have waited longest.
 func (a *Admission) Apply(p AdmissionPolicy) error {
 	if err := p.validate(); err != nil {
 		return err
@@ -108,6 +110,19 @@ func (a *Admission) Apply(p AdmissionPolicy) error {
 	defer a.mu.Unlock()
 	a.policy = p
 	a.late = time.Time{}
+	var waiting []*waiter
+	for _, line := range a.lines {
+		for place := line.Front(); place != nil; place = place.Next() {
+			waiting = append(waiting, place.Value.(*waiter))
+		}
+		line.Init()
+	}
+	for _, w := range waiting {
+		a.line(w)
+	}
+	for a.waiting > p.Queue {
+		a.evict(-1, true)
+	}
 	a.callNext(time.Now())
 	return nil
 }
@@ -141,9 +156,9 @@ func (a *Admission) refuse(w http.ResponseWriter, r *http.Request, err error) {
 
 // Acquire takes a worker as a request of class c would. The caller calls release once. The error is a *ShedError.
 func (a *Admission) Acquire(ctx context.Context, c Criticality) (release func(), err error) {
-	now := time.Now()
 	a.mu.Lock()
-	if ctx.Err() != nil {
+	now := time.Now()
+	if isOver(ctx, now) {
 		err = a.shedLocked(c, whyOver(ctx))
 		a.mu.Unlock()
 		return nil, err
@@ -157,7 +172,7 @@ func (a *Admission) Acquire(ctx context.Context, c Criticality) (release func(),
 	overloaded := a.overloaded(now)
 	if overloaded && c == Sheddable {
 		err = a.shedLocked(c, "overload")
-	} else if a.waiting >= a.policy.Queue && !a.evict(c) {
+	} else if a.waiting >= a.policy.Queue && !a.makeRoom(c, overloaded) {
 		err = a.shedLocked(c, "queue_full")
 	}
 	if err != nil {
@@ -165,7 +180,7 @@ func (a *Admission) Acquire(ctx context.Context, c Criticality) (release func(),
 		return nil, err
 	}
 	patience := a.policy.MaxWait
-	if overloaded {
+	if overloaded && c != Critical {
 		patience = a.policy.TargetWait
 	}
 	w := a.enqueue(c, now)
@@ -192,6 +207,9 @@ func (a *Admission) await(ctx context.Context, w *waiter, patience time.Duration
 	a.mu.Lock()
 	if a.remove(w) {
 		defer a.mu.Unlock()
+		if now := time.Now(); now.Sub(w.since) > a.policy.TargetWait { // who leaves sooner proves nothing
+			a.observeDelay(now.Sub(w.since), now)
+		}
 		return nil, a.shedLocked(w.criticality, reason)
 	}
 	a.mu.Unlock()
@@ -203,7 +221,7 @@ func (a *Admission) released(ctx context.Context, w *waiter, err error) (func(),
 	if err != nil {
 		return nil, err
 	}
-	if ctx.Err() != nil {
+	if isOver(ctx, time.Now()) {
 		a.release()
 		a.mu.Lock()
 		defer a.mu.Unlock()
@@ -213,16 +231,16 @@ func (a *Admission) released(ctx context.Context, w *waiter, err error) (func(),
 }
 
 func whyOver(ctx context.Context) string {
-	if errors.Is(ctx.Err(), context.DeadlineExceeded) {
-		return "expired"
+	if errors.Is(ctx.Err(), context.Canceled) {
+		return "cancelled"
 	}
-	return "cancelled"
+	return "expired"
 }
 
 func (a *Admission) release() {
-	now := time.Now()
 	a.mu.Lock()
 	defer a.mu.Unlock()
+	now := time.Now()
 	a.work(-1, now)
 	a.callNext(now)
 }
@@ -239,13 +257,19 @@ func (a *Admission) work(change int, now time.Time) {
 }
 
 func (a *Admission) enqueue(c Criticality, now time.Time) *waiter {
-	w := &waiter{criticality: c, since: now, fate: make(chan error, 1), line: a.lines[c.rank()]}
+	w := &waiter{criticality: c, since: now, fate: make(chan error, 1)}
+	a.line(w)
+	a.waiting++
+	return w
+}
+
+// line puts w at the end of the line of its class, or of the one line that has no end.
+func (a *Admission) line(w *waiter) {
+	w.line = a.lines[w.criticality.rank()]
 	if a.policy.Queue == Unlimited {
 		w.line = a.lines[0]
 	}
 	w.place = w.line.PushBack(w)
-	a.waiting++
-	return w
 }
 
 // remove takes w out of its line; false: it is not in it any more, and its fate is sent.
@@ -259,11 +283,24 @@ func (a *Admission) remove(w *waiter) bool {
 	return true
 }
 
-// evict refuses the newest waiter of the lowest class below c, to make room.
-func (a *Admission) evict(c Criticality) bool {
-	for rank := len(a.lines) - 1; rank > c.rank(); rank-- {
-		if last := a.lines[rank].Back(); last != nil {
-			w := last.Value.(*waiter)
+// makeRoom refuses a waiter for the sake of a new one: of a lower class the one that came last. Under overload, when
+// the newest are served first, it is the one that came first, and the default class gives way to its own newest.
+func (a *Admission) makeRoom(c Criticality, overloaded bool) bool {
+	if overloaded && c == Default {
+		return a.evict(Critical.rank(), true)
+	}
+	return a.evict(c.rank(), overloaded)
+}
+
+// evict refuses a waiter of the lowest class there is below the rank.
+func (a *Admission) evict(below int, oldest bool) bool {
+	for rank := len(a.lines) - 1; rank > below; rank-- {
+		place := a.lines[rank].Back()
+		if oldest {
+			place = a.lines[rank].Front()
+		}
+		if place != nil {
+			w := place.Value.(*waiter)
 			a.remove(w)
 			w.fate <- a.shedLocked(w.criticality, "queue_full")
 			return true
@@ -272,7 +309,8 @@ func (a *Admission) evict(c Criticality) bool {
 	return false
 }
 
-// callNext gives free workers to those in line: by class, and in it the oldest first, or the newest under overload.
+// callNext gives free workers to those in line: by class, and in it the oldest first; of those that are not critical
+// the newest under overload.
 func (a *Admission) callNext(now time.Time) {
 	for a.waiting > 0 && a.inUse < a.policy.Workers {
 		w := a.next(now)
@@ -284,11 +322,11 @@ func (a *Admission) callNext(now time.Time) {
 }
 
 func (a *Admission) next(now time.Time) *waiter {
-	for _, line := range a.lines {
+	for rank, line := range a.lines {
 		if line.Len() == 0 {
 			continue
 		}
-		if a.overloaded(now) {
+		if rank != Critical.rank() && a.overloaded(now) {
 			return line.Back().Value.(*waiter)
 		}
 		return line.Front().Value.(*waiter)

@@ -101,15 +101,22 @@ func (e *expectedError) Unwrap() error { return e.error }
 // endedBy tells who ended an attempt that was sent, by asking its context and not the error. Only its caller cancels
 // it; a caller that leaves after its time was over changes nothing.
 func endedBy(attempt context.Context) Outcome {
-	switch err := attempt.Err(); {
-	case errors.Is(err, context.Canceled):
+	switch {
+	case errors.Is(attempt.Err(), context.Canceled):
 		return Cancelled
-	case err != nil:
+	case isOver(attempt, time.Now()):
 		return Timeout
+	default:
+		return Failure
 	}
-	// A function may heed the deadline by a timer of its own, which rings a moment before the context's.
-	if latest, ok := attempt.Deadline(); ok && !time.Now().Before(latest) {
-		return Timeout
+}
+
+// isOver tells whether ctx has ended, or is about to: a context's timer may ring a moment after its deadline, and
+// who heeds the deadline by a timer of its own is then before it.
+func isOver(ctx context.Context, now time.Time) bool {
+	if ctx.Err() != nil {
+		return true
 	}
-	return Failure
+	latest, ok := ctx.Deadline()
+	return ok && !now.Before(latest)
 }
