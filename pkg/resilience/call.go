@@ -117,12 +117,10 @@ func (e *panicError) Error() string { return fmt.Sprintf("panic: %v\n%s", e.valu
 
 // attempt is one try of a call, from its slot to its outcome. It is the context that the call's function gets.
 type attempt struct {
-	context.Context
-	cancel   context.CancelFunc
+	lazy
 	stop     func() bool // of what waits for the attempt's end; nil: nothing does
 	endpoint *Endpoint
 	policy   *policy
-	caller   context.Context
 	started  time.Time
 	limit    time.Duration // what the policy allows: Timeout or ProbeTimeout
 	ticket   ticket
@@ -146,7 +144,7 @@ func (a *attempt) Value(key any) any {
 	if key == (attemptKey{}) {
 		return a
 	}
-	return a.Context.Value(key)
+	return a.lazy.Value(key)
 }
 
 func attemptFrom(ctx context.Context) *attempt {
@@ -169,7 +167,7 @@ func (a *attempt) finish(err error) (answered error, failed *Error) {
 	if a.stop != nil {
 		a.stop()
 	}
-	a.cancel()
+	a.end()
 	if expected, ok := err.(*expectedError); ok {
 		return expected.error, nil
 	}

@@ -124,7 +124,7 @@ func (e *Endpoint) single(ctx context.Context, p *policy, r *http.Request) (*htt
 		a.stop()
 	}
 	// The slot comes back at the deadline even if nobody reads or closes the body.
-	a.stop = context.AfterFunc(a.Context, func() {
+	a.stop = context.AfterFunc(&a.lazy, func() {
 		a.overdue()
 		a.release()
 	})

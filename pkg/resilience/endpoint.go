@@ -93,7 +93,7 @@ func (e *Endpoint) begin(caller context.Context, p *policy) (*attempt, *Error) {
 	e.breaker.look(p.slowAfter(), now)
 	ticket, ok := e.breaker.admit(now)
 	if ok {
-		a = &attempt{endpoint: e, policy: p, caller: caller, started: now, limit: p.Timeout, ticket: ticket}
+		a = &attempt{endpoint: e, policy: p, started: now, limit: p.Timeout, ticket: ticket}
 		e.flight.add(a)
 	}
 	e.mu.Unlock()
@@ -102,20 +102,19 @@ func (e *Endpoint) begin(caller context.Context, p *policy) (*attempt, *Error) {
 		return nil, e.refuse(ShortCircuited)
 	}
 
+	a.caller = caller
 	if ticket.probe != nil {
 		a.limit = p.probeTimeout()
 	}
-	switch {
-	case a.limit != Unbounded && (!bounded || now.Add(a.limit).Before(latest)):
-		a.Context, a.cancel = context.WithDeadline(caller, now.Add(a.limit))
-	case bounded:
-		a.Context, a.cancel = context.WithDeadline(caller, latest)
-	default:
-		a.Context, a.cancel = context.WithCancel(caller)
+	if a.limit != Unbounded {
+		a.latest = now.Add(a.limit)
+	}
+	if bounded && (a.latest.IsZero() || latest.Before(a.latest)) {
+		a.latest = latest
 	}
 	if ticket.probe != nil {
 		// gobreaker has no way out of half-open if a probe never reports.
-		a.stop = context.AfterFunc(a.Context, a.overdue)
+		a.stop = context.AfterFunc(&a.lazy, a.overdue)
 	}
 	return a, nil
 }
