@@ -50,7 +50,7 @@ func once[T any](ctx context.Context, e *Endpoint, p *policy, fn func(context.Co
 	return v, answered, failed
 }
 
-// protect turns a panic of fn into an error, and ends the attempt if fn ends its goroutine.
+// protect turns a panic of fn into an error, and ends the attempt if fn ends its caller's goroutine.
 func protect[T any](a *attempt, fn func(context.Context) (T, error)) (v T, err error) {
 	returned := false
 	defer func() {
@@ -59,7 +59,7 @@ func protect[T any](a *attempt, fn func(context.Context) (T, error)) (v T, err e
 		}
 		r := recover()
 		err = &panicError{value: r, stack: debug.Stack()}
-		if r == nil { // runtime.Goexit: nobody will read err
+		if r == nil && !a.policy.WalkAway { // runtime.Goexit: nobody will read err
 			a.finish(err)
 			a.release()
 		}

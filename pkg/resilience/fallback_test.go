@@ -9,6 +9,7 @@ import (
 	"net/http"
 	"runtime"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -179,14 +180,14 @@ func TestHungFallbacksAreBounded(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		e := endpoint(t, steady())
 		release := make(chan struct{})
-		started := 0
-		hung := FallbackFunc(func(context.Context, error) (int, error) { started++; <-release; return 7, nil })
+		var started atomic.Int32
+		hung := FallbackFunc(func(context.Context, error) (int, error) { started.Add(1); <-release; return 7, nil })
 		for range 3 * maxHungFallbacks {
 			_, err := Call(t.Context(), e, fail, hung)
 			wantOutcome(t, err, Failure)
 		}
-		if started != maxHungFallbacks {
-			t.Errorf("%d started, want %d", started, maxHungFallbacks)
+		if got := started.Load(); got != maxHungFallbacks {
+			t.Errorf("%d started, want %d", got, maxHungFallbacks)
 		}
 		close(release)
 		synctest.Wait()
