@@ -28,7 +28,6 @@ type fakeShop struct {
 	keys     map[string]int // how often each idempotency key was seen
 	defences []string       // in the order in which they were set, with the service
 	faults   map[string]chan struct{}
-	calls    int64
 
 	saturateAfter time.Duration // from the fault; 0: never
 	faultAt       time.Time

@@ -396,7 +396,7 @@ func TestB14_CallsInFlightOpen(t *testing.T) {
 				time.Sleep(250*time.Millisecond - 1)
 				look(ctx, e)
 				wantBreaker(t, e, "closed")
-				time.Sleep(1)
+				time.Sleep(time.Nanosecond)
 				look(ctx, e)
 				wantBreaker(t, e, c.breaker)
 			})
@@ -551,7 +551,7 @@ func TestResultsOfCallsBegunBefore(t *testing.T) {
 		for range 10 { // begun while closed, to fail when it is closed again
 			go call(t.Context(), e, func(context.Context) (int, error) {
 				time.Sleep(20 * time.Second)
-				return fail(nil)
+				return fail(t.Context())
 			})
 		}
 		for range 10 { // to succeed while it is open

@@ -60,7 +60,7 @@ func protect[T any](a *attempt, fn func(context.Context) (T, error)) (v T, err e
 		r := recover()
 		err = &panicError{value: r, stack: debug.Stack()}
 		if r == nil && !a.policy.WalkAway { // runtime.Goexit: nobody will read err
-			a.finish(err)
+			_, _ = a.finish(err)
 			a.release()
 		}
 	}()

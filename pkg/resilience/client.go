@@ -213,7 +213,7 @@ func (b *body) Close() error {
 			_, _ = io.CopyN(io.Discard, b.rc, drainLimit)
 			hurry.Stop()
 		}
-		b.finish(nil)
+		_ = b.finish(nil)
 	}
 	return b.rc.Close()
 }
@@ -224,7 +224,7 @@ func (b *body) end(err error) error {
 		return err
 	}
 	if err == io.EOF {
-		b.finish(nil)
+		_ = b.finish(nil)
 		return err
 	}
 	if failed := b.finish(err); failed != nil {
