@@ -16,7 +16,7 @@ import (
 // A fallback, at most one, answers every outcome but success and cancelled: nobody is there to read the latter's.
 func Call[T any](ctx context.Context, e *Endpoint, fn func(context.Context) (T, error), fallback ...Fallback[T]) (T, error) {
 	p := e.dep.policy.Load()
-	e.dep.budget.earn()
+	e.dep.budget.earn(p)
 	for try := 1; ; try++ {
 		v, answered, failed := once(ctx, e, p, fn)
 		if failed == nil {

@@ -58,7 +58,7 @@ func (a *attempt) join(r *http.Request) (*http.Response, error) {
 func (e *Endpoint) alone(r *http.Request) (*http.Response, error) {
 	p := e.dep.policy.Load()
 	ctx := r.Context()
-	e.dep.budget.earn()
+	e.dep.budget.earn(p)
 	for try := 1; ; try++ {
 		resp, failed := e.single(ctx, p, r)
 		if failed == nil {

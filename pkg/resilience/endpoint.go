@@ -130,9 +130,11 @@ func (e *Endpoint) waitForSlot(caller context.Context, p *policy, latest time.Ti
 // whyNoSlot: waiting for a slot is never the dependency's timeout.
 func (e *Endpoint) whyNoSlot(caller context.Context, p *policy, latest time.Time) Outcome {
 	switch {
+	case p.SlotWait == 0:
+		return Rejected
 	case caller.Err() == context.Canceled:
 		return Cancelled
-	case p.SlotWait > 0 && !latest.IsZero() && !time.Now().Before(latest):
+	case !latest.IsZero() && !time.Now().Before(latest):
 		return Expired
 	default:
 		return Rejected

@@ -80,7 +80,10 @@ func (b *retryBudget) apply(r Retry) {
 	}
 }
 
-func (b *retryBudget) earn() {
+func (b *retryBudget) earn(p *policy) {
+	if p.Retry.Attempts <= 1 {
+		return
+	}
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	if b.ratio != 0 && b.ratio != Unbudgeted {
