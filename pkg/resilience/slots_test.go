@@ -286,7 +286,7 @@ func TestLineForSlots(t *testing.T) {
 					mu.Lock()
 					order = append(order, i)
 					mu.Unlock()
-					return take(100 * time.Millisecond)(ctx)
+					return take(time.Duration(i+1) * 100 * time.Millisecond)(ctx)
 				})
 			}()
 			synctest.Wait()
