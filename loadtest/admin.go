@@ -8,6 +8,7 @@ import (
 	"io"
 	"net/http"
 	"net/url"
+	"slices"
 	"sync"
 	"time"
 )
@@ -127,10 +128,11 @@ func (a *admin) each(f func(service string)) {
 	wg.Wait()
 }
 
-// setDefences switches the defences of all services: callees first, the gateway last, so that no service calls with a
-// defence that its callee does not have yet.
+// setDefences switches the defences of all services, callers before their callees: a switch that bounds calls ends the
+// stuck ones, thousands of them, and a callee's would come back as failures to a caller that is still without defences
+// and makes the best of each.
 func (a *admin) setDefences(ctx context.Context, expr string) error {
-	for _, service := range Services {
+	for _, service := range slices.Backward(Services) {
 		body := map[string]string{"set": expr}
 		if err := a.ask(ctx, http.MethodPost, service, "/admin/defences", body, nil); err != nil {
 			return fmt.Errorf("switch the defences of %s to %s: %w", service, expr, err)

@@ -293,10 +293,10 @@ summary:
 	if got, want := r.Sentence(), "slow: 100.0 % good"; got != want {
 		t.Errorf("sentence %q, want %q", got, want)
 	}
-	want := "recommendations none currency none catalogue none checkout none gateway none " +
-		"recommendations all currency all catalogue all checkout all gateway all"
+	want := "gateway none checkout none catalogue none currency none recommendations none " +
+		"gateway all checkout all catalogue all currency all recommendations all"
 	if got := strings.Join(shop.defences, " "); got != want {
-		t.Errorf("switched %q, want %q: callees first", got, want)
+		t.Errorf("switched %q, want %q: callers first", got, want)
 	}
 }
 

@@ -143,7 +143,7 @@ const (
 	phaseFault   = "fault"   // what Options.FaultSeconds makes longer or shorter, and what saturation counts from
 )
 
-// Services are the services of the shop in the order in which switches are thrown: callees first.
+// Services are the services of the shop, callees first.
 var Services = []string{"recommendations", "currency", "catalogue", "checkout", "gateway"}
 
 // Names lists the scenarios that come with the program.

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"net/http"
+	"slices"
 	"strings"
 
 	"example.com/holdfast/internal/defence"
@@ -12,7 +13,7 @@ import (
 // defencesCommand shows and switches the defences of a running shop.
 type defencesCommand struct {
 	Get defencesGetCommand `cmd:"" help:"Show which defences are on, service by service."`
-	Set defencesSetCommand `cmd:"" help:"Switch defences, callees first and the gateway last."`
+	Set defencesSetCommand `cmd:"" help:"Switch defences, from the gateway inwards."`
 }
 
 type defencesGetCommand struct {
@@ -61,7 +62,9 @@ func (c *defencesSetCommand) Run(ctx context.Context, t terminal) error {
 	if err != nil {
 		return err
 	}
-	for _, s := range c.services() {
+	// Callers before their callees: a switch that bounds calls ends the stuck ones, thousands of them, and a callee's
+	// would come back as failures to a caller that is still without defences and makes the best of each.
+	for _, s := range slices.Backward(c.services()) {
 		var before, after defence.Set
 		if err := at.ask(ctx, http.MethodGet, s.name, "/admin/defences", nil, &before); err != nil {
 			return err

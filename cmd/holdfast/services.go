@@ -8,8 +8,7 @@ import (
 // A standing is where a service listens when nobody says otherwise. The code of the service agrees (its ADDR).
 type standing struct{ name, public, admin string }
 
-// The services, each after everything that it calls: the order in which they start, and in which defences are
-// switched, so that a caller never changes before its callees. What faces people comes last.
+// The services, each after everything that it calls: the order in which they start. What faces people comes last.
 var services = []standing{
 	{"currency", "127.0.0.1:8084", "127.0.0.1:9084"},
 	{"recommendations", "127.0.0.1:8082", "127.0.0.1:9082"},

@@ -13,7 +13,8 @@ import (
 // Call runs fn guarded by the policy of e's dependency. fn gets a context that ends with the attempt; it may run
 // several times if the policy retries. The error is an *Error unless the dependency's answer was an expected one.
 //
-// A fallback, at most one, answers every outcome but success and cancelled: nobody is there to read the latter's.
+// A fallback, at most one, answers every outcome but success and cancelled. Where the caller has left meanwhile, it
+// answers none: nobody is there to read it.
 func Call[T any](ctx context.Context, e *Endpoint, fn func(context.Context) (T, error), fallback ...Fallback[T]) (T, error) {
 	p := e.dep.policy.Load()
 	e.dep.budget.earn(p)
@@ -25,7 +26,7 @@ func Call[T any](ctx context.Context, e *Endpoint, fn func(context.Context) (T, 
 		if pause, ok := e.mayRetry(ctx, p, try, failed); ok && e.pause(ctx, pause) {
 			continue
 		}
-		if len(fallback) > 0 && !p.NoFallback && failed.Outcome != Cancelled {
+		if len(fallback) > 0 && !p.NoFallback && failed.Outcome != Cancelled && ctx.Err() != context.Canceled {
 			if answer, ok := fallback[0].answer(ctx, e, p, failed); ok {
 				e.fallbacks.Add(1)
 				return answer, nil

@@ -52,7 +52,11 @@ func (s *Service) problemPages(next http.Handler) http.Handler {
 		}
 		held := &problemHolder{ResponseWriter: w}
 		next.ServeHTTP(held, r)
-		if held.status != 0 {
+		switch {
+		case held.status == 0:
+		case r.Context().Err() != nil:
+			w.WriteHeader(held.status) // nobody is there to read a page: thousands may be ended at once
+		default:
 			s.problemPage(w, r, held)
 		}
 	})

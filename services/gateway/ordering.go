@@ -115,7 +115,7 @@ func (s *Service) refuseOrder(w http.ResponseWriter, r *http.Request, v visitor,
 		return why
 	}
 	record(r, why)
-	return s.show(w, p.Status, "refused", page)
+	return s.show(w, r, p.Status, "refused", page)
 }
 
 func (s *Service) shortageNote(short shortage) string {

@@ -112,7 +112,7 @@ func (s *Service) shelf(w http.ResponseWriter, r *http.Request) error {
 		})
 	}
 	markDegraded(w, a.degraded())
-	return s.show(w, http.StatusOK, "shelf", p)
+	return s.show(w, r, http.StatusOK, "shelf", p)
 }
 
 func shelfTitle(q shelfQuery) string {
@@ -160,7 +160,7 @@ func (s *Service) book(w http.ResponseWriter, r *http.Request) error {
 		p.RelatedLink = "/books/" + id + "/related"
 	}
 	markDegraded(w, a.degraded())
-	return s.show(w, http.StatusOK, "book", p)
+	return s.show(w, r, http.StatusOK, "book", p)
 }
 
 type relatedPage struct {
@@ -192,7 +192,7 @@ func (s *Service) related(w http.ResponseWriter, r *http.Request) error {
 		p.Notes = notes(priceNote(v.currency, a.Related[0].Price, a.Degraded, ""))
 	}
 	markDegraded(w, a.Degraded)
-	return s.show(w, http.StatusOK, "related", p)
+	return s.show(w, r, http.StatusOK, "related", p)
 }
 
 type cartPage struct {
@@ -217,7 +217,7 @@ func (s *Service) cart(w http.ResponseWriter, r *http.Request) error {
 	p := cartPage{frame: frameOf(v, "Cart"), Key: v.cart.Key, MaxQuantity: maxQuantity}
 	p.Here = "/cart"
 	if len(v.cart.Lines) == 0 {
-		return s.show(w, http.StatusOK, "cart", p)
+		return s.show(w, r, http.StatusOK, "cart", p)
 	}
 	a, err := s.catalogue.list(r.Context(), shelfQuery{IDs: v.cart.books(), Currency: v.currency})
 	if err != nil {
@@ -249,7 +249,7 @@ func (s *Service) cart(w http.ResponseWriter, r *http.Request) error {
 	}
 	p.Orderable = len(totals) == len(v.cart.Lines)
 	markDegraded(w, a.degraded())
-	return s.show(w, http.StatusOK, "cart", p)
+	return s.show(w, r, http.StatusOK, "cart", p)
 }
 
 // changeCart adds to the cart, sets a quantity or removes a title, and sends the browser back to the cart, so that
@@ -304,7 +304,7 @@ func (s *Service) findOrder(w http.ResponseWriter, r *http.Request) error {
 	}
 	number := strings.TrimSpace(v.query.Get("number"))
 	if number == "" {
-		return s.show(w, http.StatusOK, "find", findPage{frameOf(v, "Look up an order")})
+		return s.show(w, r, http.StatusOK, "find", findPage{frameOf(v, "Look up an order")})
 	}
 	if !orderID.MatchString(number) {
 		return errNoOrder
@@ -331,7 +331,7 @@ func (s *Service) order(w http.ResponseWriter, r *http.Request) error {
 		return err
 	}
 	at := o.CreatedAt.UTC()
-	return s.show(w, http.StatusOK, "order", orderPage{
+	return s.show(w, r, http.StatusOK, "order", orderPage{
 		frame: frameOf(v, "Your order"), ID: o.ID, Status: o.Status,
 		Placed: at.Format("2 January 2006, 15:04 UTC"), PlacedAt: at.Format("2006-01-02T15:04:05Z"),
 		Lines: s.orderLines(o.Items), Total: priceOf(o.Total),
@@ -349,7 +349,7 @@ func (s *Service) currency(w http.ResponseWriter, r *http.Request) error {
 	}
 	p := currencyPage{frameOf(v, "Currency")}
 	p.Here = "/books"
-	return s.show(w, http.StatusOK, "currency", p)
+	return s.show(w, r, http.StatusOK, "currency", p)
 }
 
 // chooseCurrency keeps the choice in a cookie and sends the browser back to where it was made.
@@ -402,7 +402,7 @@ func (s *Service) problemPage(w http.ResponseWriter, r *http.Request, held *prob
 	if len(page.Errors) == 1 && strings.Contains(page.Detail, page.Errors[0].Message) {
 		page.Errors = nil // said already
 	}
-	if err := s.show(w, held.status, "problem", page); err != nil {
+	if err := s.show(w, r, held.status, "problem", page); err != nil {
 		http.Error(w, p.Title, http.StatusInternalServerError)
 	}
 }

@@ -80,8 +80,12 @@ var currencyOptions = func() map[string]template.HTML {
 	return all
 }()
 
-// show answers with a page. It is written whole or not at all: half a page is worse than an error.
-func (s *Service) show(w http.ResponseWriter, status int, page string, data any) error {
+// show answers with a page. It is written whole or not at all: half a page is worse than an error. For a request that
+// is over it is not made: it would take longer than all else, and nobody waits for it.
+func (s *Service) show(w http.ResponseWriter, r *http.Request, status int, page string, data any) error {
+	if err := r.Context().Err(); err != nil {
+		return err
+	}
 	var b bytes.Buffer
 	if err := s.pages[page].ExecuteTemplate(&b, "frame", data); err != nil {
 		return fmt.Errorf("page %s: %w", page, err)
