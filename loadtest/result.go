@@ -266,15 +266,15 @@ func (p *act) voidIn(i int, r PhaseResult) []string {
 			fmt.Sprintf("%s: the sender was late: lag p99 %.0f ms, above %.0f ms", where, r.LagP99, maxLag))
 	}
 	ph := p.phases[i]
-	shop := 0.0
+	shop, known := 0.0, true
 	for _, service := range Services {
 		then, ok := ph.before[service]
 		now, ok2 := ph.after[service]
-		if ok && ok2 {
-			shop += now.Process.CPUSeconds - then.Process.CPUSeconds
-		}
+		known = known && ok && ok2
+		shop += now.Process.CPUSeconds - then.Process.CPUSeconds
 	}
-	if others, idle, yes := ph.machine.starved(shop); yes {
+	// Of a shop so stuck that it does not tell what it took, none of the rest may be called others'.
+	if others, idle, yes := ph.machine.starved(shop); yes && known {
 		reasons = append(reasons, fmt.Sprintf("%s: the machine was starved: other programs took %s of it and %s was idle",
 			where, percent(others), percent(idle)))
 	}

@@ -65,7 +65,7 @@ func TestShop(t *testing.T) {
 		command(t, `catalogue +bulkheads off\n$`,
 			"defences", "set", "bulkheads=off", "--service", "catalogue", "--target", target)
 		command(t, `\nbulkheads +on +on +off +on +on\n`, "defences", "get", "--target", target)
-		command(t, `^currency +as it was\n(.*\n)*catalogue +bulkheads on\n`,
+		command(t, `^gateway +as it was\n(.*\n)*catalogue +bulkheads on\n`,
 			"defences", "set", "all", "--target", target)
 	})
 
