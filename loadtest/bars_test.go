@@ -330,6 +330,8 @@ func TestAPhaseThatProvesNothing(t *testing.T) {
 		m    machine
 		want string
 	}{
+		"starved, or the work of the silent": {PhaseResult{}, machine{known: true, busy: 59, idle: 1, total: 60, self: 10}, ""},
+
 		"sound":        {PhaseResult{Asked: 100, Sent: 99, LagP99: 50}, machine{}, ""},
 		"not sent":     {PhaseResult{Asked: 100, Sent: 98}, machine{}, "98 of 100"},
 		"late":         {PhaseResult{Asked: 100, Sent: 100, LagP99: 51}, machine{}, "lag p99 51 ms"},
@@ -338,7 +340,14 @@ func TestAPhaseThatProvesNothing(t *testing.T) {
 		"busy, enough": {PhaseResult{}, machine{known: true, busy: 50, idle: 10, total: 60, self: 1}, ""},
 	} {
 		p := played(t)
-		p.phases[1].machine = c.m
+		ph := &p.phases[1]
+		ph.machine, ph.before, ph.after = c.m, map[string]State{}, map[string]State{}
+		for _, service := range Services {
+			ph.before[service], ph.after[service] = State{}, State{}
+		}
+		if strings.HasSuffix(name, "silent") {
+			delete(ph.after, "gateway")
+		}
 		got := fmt.Sprint(p.voidIn(1, c.r))
 		if c.want == "" && got != "[]" || !strings.Contains(got, c.want) {
 			t.Errorf("%s: %s, want %q", name, got, c.want)
