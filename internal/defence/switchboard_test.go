@@ -184,6 +184,18 @@ func TestSwitchingBoundsOnEndsUnboundedRequests(t *testing.T) {
 	}
 }
 
+// A request that read the switches just before they changed would otherwise stay for good.
+func TestARequestThatComesAfterTheEndIsEnded(t *testing.T) {
+	var u unbounded
+	u.end()
+	ctx, cancel := context.WithCancel(t.Context())
+	defer cancel()
+	u.add(cancel)()
+	if ctx.Err() == nil {
+		t.Error("nothing ends it")
+	}
+}
+
 func TestOpenRefusesWhatIsWrongWithDefencesOn(t *testing.T) {
 	s, err := New(None, Environment{Workers: 1}, slog.New(slog.DiscardHandler))
 	if err != nil {

@@ -18,12 +18,18 @@ const (
 type unbounded struct {
 	mu       sync.Mutex
 	requests list.List // of context.CancelFunc, oldest first
+	ending   bool      // for good: who looked at the switches just before they changed comes too late
 }
 
-// add takes a request in; the function it returns takes it out when it is done.
+// add takes a request in, or ends it if the others have been ended; the function it returns takes it out when it is
+// done.
 func (u *unbounded) add(cancel context.CancelFunc) (done func()) {
 	u.mu.Lock()
 	defer u.mu.Unlock()
+	if u.ending {
+		cancel()
+		return func() {}
+	}
 	place := u.requests.PushBack(cancel)
 	return func() {
 		u.mu.Lock()
@@ -48,6 +54,7 @@ func (u *unbounded) end() {
 func (u *unbounded) take(n int) (batch []context.CancelFunc, more bool) {
 	u.mu.Lock()
 	defer u.mu.Unlock()
+	u.ending = true
 	for len(batch) < n && u.requests.Len() > 0 {
 		batch = append(batch, u.requests.Remove(u.requests.Back()).(context.CancelFunc))
 	}
