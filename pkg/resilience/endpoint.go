@@ -23,7 +23,7 @@ type Endpoint struct {
 	fallbacks atomic.Uint64
 	retries   atomic.Uint64
 	abandoned atomic.Int64 // calls walked away from that still run
-	answering atomic.Int64 // fallback functions that still run
+	hung      atomic.Int64 // fallback functions that still run, and nobody waits for
 	durations prometheus.Histogram
 	timeouts  sampler
 

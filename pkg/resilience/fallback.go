@@ -4,6 +4,7 @@ import (
 	"context"
 	"log/slog"
 	"runtime/debug"
+	"sync/atomic"
 	"time"
 )
 
@@ -27,7 +28,7 @@ const (
 	fallbackGrace = 10 * time.Millisecond
 	// The longest that a fallback is waited for where the policy names no time.
 	fallbackLimit = time.Second
-	// So many fallback functions of an endpoint may hang before no more are started.
+	// So many fallback functions of an endpoint may hang, nobody waiting for them, before no more are started.
 	maxHungFallbacks = 64
 )
 
@@ -35,14 +36,19 @@ func (f Fallback[T]) answer(ctx context.Context, e *Endpoint, p *policy, cause e
 	if f.fn == nil {
 		return f.value, true
 	}
-	if e.answering.Add(1) > maxHungFallbacks {
-		e.answering.Add(-1)
+	// Those that somebody waits for are not counted: a storm, when many calls fail at once, is when they are needed.
+	if e.hung.Load() >= maxHungFallbacks {
 		return answer, false
 	}
+	var ended atomic.Bool // by the function, or by who waits for it
 	back := make(chan T, 1)
 	failed := make(chan struct{})
 	go func() {
-		defer e.answering.Add(-1)
+		defer func() {
+			if !ended.CompareAndSwap(false, true) {
+				e.hung.Add(-1)
+			}
+		}()
 		ok := false
 		defer func() {
 			if ok {
@@ -76,8 +82,13 @@ func (f Fallback[T]) answer(ctx context.Context, e *Endpoint, p *policy, cause e
 	case answer = <-back:
 		return answer, true
 	case <-failed:
+		return answer, false
 	case <-over:
 	case <-timer.C:
+	}
+	e.hung.Add(1)
+	if !ended.CompareAndSwap(false, true) { // it did after all
+		e.hung.Add(-1)
 	}
 	return answer, false
 }

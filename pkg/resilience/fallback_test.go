@@ -145,8 +145,8 @@ func TestB36_FallbacksThatDoNotAnswer(t *testing.T) {
 				}
 				close(release)
 				synctest.Wait()
-				if got := e.answering.Load(); got != 0 {
-					t.Errorf("%d fallbacks still answer", got)
+				if got := e.hung.Load(); got != 0 {
+					t.Errorf("%d fallbacks still hang", got)
 				}
 			})
 		})
@@ -194,6 +194,23 @@ func TestHungFallbacksAreBounded(t *testing.T) {
 		if v, err := Call(t.Context(), e, fail, FallbackFunc(func(context.Context, error) (int, error) { return 7, nil })); v != 7 {
 			t.Errorf("when they have gone: %d, %v", v, err)
 		}
+	})
+}
+
+// However many calls fail at once, each gets its answer: what is bounded is what hangs.
+func TestFallbacksOfAStormAllAnswer(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		e := endpoint(t, steady())
+		busy := FallbackFunc(func(context.Context, error) (int, error) { time.Sleep(time.Millisecond); return 7, nil })
+		for range 4 * maxHungFallbacks {
+			go func() {
+				if v, err := Call(t.Context(), e, fail, busy); v != 7 {
+					t.Errorf("%d, %v", v, err)
+				}
+			}()
+		}
+		time.Sleep(time.Second)
+		synctest.Wait()
 	})
 }
 
