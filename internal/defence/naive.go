@@ -35,12 +35,15 @@ func sharedTransport(idle, pool int, connect time.Duration) http.RoundTripper {
 // pooled lets so many calls be in flight, to whomever, and makes the others wait: without a word, and as long as
 // their context lasts.
 type pooled struct {
-	next   http.RoundTripper
+	next   *http.Transport
 	places chan struct{}
 }
 
 func (p *pooled) RoundTrip(r *http.Request) (*http.Response, error) {
 	if err := p.enter(r.Context()); err != nil {
+		if r.Body != nil {
+			_ = r.Body.Close() // a RoundTripper closes it whatever happens
+		}
 		return nil, err
 	}
 	resp, err := p.next.RoundTrip(r)
@@ -51,6 +54,9 @@ func (p *pooled) RoundTrip(r *http.Request) (*http.Response, error) {
 	resp.Body = &pooledBody{ReadCloser: resp.Body, leave: sync.OnceFunc(func() { <-p.places })}
 	return resp, nil
 }
+
+// CloseIdleConnections is http.Client's, which knows nothing of what is behind a RoundTripper.
+func (p *pooled) CloseIdleConnections() { p.next.CloseIdleConnections() }
 
 func (p *pooled) enter(ctx context.Context) error {
 	select {

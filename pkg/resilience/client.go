@@ -33,6 +33,13 @@ func (g guarded) RoundTrip(r *http.Request) (*http.Response, error) {
 	return g.endpoint.alone(r)
 }
 
+// CloseIdleConnections makes the method of that name of http.Client reach the connections of the dependency.
+func (g guarded) CloseIdleConnections() {
+	if t, ok := g.endpoint.dep.policy.Load().transport.(interface{ CloseIdleConnections() }); ok {
+		t.CloseIdleConnections()
+	}
+}
+
 // bounds reports whether ctx ends with the attempt at the latest. A context that was detached from it, or kept for
 // afterwards, still carries the attempt, but nothing would end its requests.
 func (a *attempt) bounds(ctx context.Context) bool {

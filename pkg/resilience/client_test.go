@@ -361,3 +361,22 @@ func TestOwnTransport(t *testing.T) {
 		t.Error("the shared transport is still used")
 	}
 }
+
+// closable is a transport that notes that its idle connections were closed.
+type closable struct {
+	http.RoundTripper
+	closed bool
+}
+
+func (c *closable) CloseIdleConnections() { c.closed = true }
+
+// A client that is done with its dependency can let its connections go.
+func TestIdleConnectionsCanBeClosed(t *testing.T) {
+	transport := &closable{}
+	p := steady()
+	p.Transport = transport
+	endpoint(t, p).Client().CloseIdleConnections()
+	if !transport.closed {
+		t.Error("they stay open")
+	}
+}

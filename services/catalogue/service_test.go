@@ -92,9 +92,10 @@ func newShop(t testing.TB, defences string) *shop {
 	if s.Service, err = newService(cfg, c, store); err != nil {
 		t.Fatal(err)
 	}
+	related, rates := s.related, s.rates // which a test may take away
 	t.Cleanup(func() {
-		s.related.Client().CloseIdleConnections()
-		s.rates.Client().CloseIdleConnections()
+		related.Client().CloseIdleConnections()
+		rates.Client().CloseIdleConnections()
 	})
 	return s
 }
