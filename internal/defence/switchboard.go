@@ -19,7 +19,6 @@ type Environment struct {
 	SharedClientPool int    // calls in all through the shared client when bulkheads are off; 0: no limit
 	SharedClientIdle int    // idle connections a host that it keeps
 	NaiveAttempts    [2]int // of the page and of the client library, one loop in the other, when retry_budget is off
-	TrustHeaders     bool   // false at the edge, which faces strangers
 }
 
 // What shedding does with those for whom no worker is free: a line as long as there are workers, in which nobody
@@ -62,7 +61,7 @@ func New(initial Set, env Environment, log *slog.Logger) (*Switchboard, error) {
 	s := &Switchboard{
 		env:      env,
 		log:      log,
-		deadline: &resilience.Deadline{Trust: env.TrustHeaders},
+		deadline: &resilience.Deadline{Trust: true}, // of all services but the edge
 		shared:   map[time.Duration]http.RoundTripper{},
 	}
 	var err error

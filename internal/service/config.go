@@ -128,7 +128,7 @@ func (cfg Config) settings(name string) (settings, error) {
 		broken("LOG_LEVEL", strconv.Quote(cfg.LogLevel), "debug, info, warn or error")
 	}
 	s.env = defence.Environment{
-		Workers: cfg.Workers, SharedClientPool: cfg.SharedPool, SharedClientIdle: cfg.SharedIdle, TrustHeaders: true,
+		Workers: cfg.Workers, SharedClientPool: cfg.SharedPool, SharedClientIdle: cfg.SharedIdle,
 	}
 	if s.env.NaiveAttempts, err = parseAttempts(cfg.NaiveAttempts); err != nil {
 		broken("NAIVE_ATTEMPTS", strconv.Quote(cfg.NaiveAttempts), "two numbers of 1 to 10, such as 1,1 or 4,4")
