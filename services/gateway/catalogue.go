@@ -190,7 +190,8 @@ func ask[T body](ctx context.Context, c *catalogue, e *resilience.Endpoint, path
 			return answer[T]{}, cause
 		}
 		a := answer[T]{CopiedAt: at}
-		return a, json.Unmarshal(doc, &a.Body)
+		err := json.Unmarshal(doc, &a.Body)
+		return a, err
 	}
 	a, err := service.GetJSON(ctx, e, c.to, path, resilience.FallbackFunc(lastGood))
 	if err != nil {

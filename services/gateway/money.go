@@ -69,7 +69,7 @@ func lineTotal(unit currency.Amount, quantity int) (currency.Amount, error) {
 	return total.Round(), nil
 }
 
-// sum adds amounts of one currency. Of none it is zero in the currency of the first.
+// sum adds amounts of one currency, of which there is at least one.
 func sum(amounts []currency.Amount) (currency.Amount, error) {
 	total := amounts[0]
 	for _, a := range amounts[1:] {
