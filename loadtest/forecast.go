@@ -2,6 +2,7 @@ package loadtest
 
 import (
 	"fmt"
+	"maps"
 	"slices"
 	"time"
 
@@ -21,7 +22,7 @@ func (p *act) predict() {
 		if err == nil {
 			var at map[string]time.Duration
 			if at, err = predict.Cascade(hops); err == nil {
-				p.predicted = at
+				maps.Copy(p.predicted, at)
 			}
 		}
 		if err != nil {
