@@ -182,3 +182,9 @@ func TestErrorTellsTheProblemInOneLine(t *testing.T) {
 		t.Error(got)
 	}
 }
+
+func TestInvalidWithoutFieldsListsNone(t *testing.T) {
+	if p := Invalid("The query cannot be read."); p.Extra != nil {
+		t.Errorf("extra members %v", p.Extra)
+	}
+}

@@ -13,7 +13,7 @@ type Type struct {
 }
 
 // The kinds of problem, all of them. A URI once published never changes its meaning. InvalidRequest has the extra
-// member "errors", a list of FieldError.
+// member "errors", a list of FieldError, where fields are to blame.
 var (
 	// Any service.
 	InvalidRequest   = Type{"/problems/invalid-request", "The request is not valid", http.StatusBadRequest}
@@ -48,7 +48,11 @@ func New(t Type, detail string) *Problem {
 
 // Invalid returns an InvalidRequest that tells every broken rule at once.
 func Invalid(detail string, errs ...FieldError) *Problem {
-	return New(InvalidRequest, detail).With("errors", errs)
+	p := New(InvalidRequest, detail)
+	if len(errs) > 0 { // else the detail is all that is known
+		p = p.With("errors", errs)
+	}
+	return p
 }
 
 // With adds a member to p and returns p.
