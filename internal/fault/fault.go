@@ -96,7 +96,7 @@ func Parse(line string) (Fault, error) {
 		}
 	}
 	if f.Kind == "" && len(errs) == 0 {
-		errs = append(errs, fmt.Errorf("no kind of fault: give one of %s", words()))
+		errs = append(errs, fmt.Errorf("no kind of fault: give one, %s", Kinds()))
 	}
 	if len(errs) == 0 && (f.Every > 0 || f.For > 0) && !(0 < f.For && f.For <= f.Every) {
 		errs = append(errs, errors.New("every and for: must be given together, for at most every"))
@@ -195,6 +195,16 @@ func (s *strike) hits(now time.Time) bool {
 }
 
 func byName(name string) func(kind) bool { return func(k kind) bool { return k.name == name } }
+
+// Kinds names every kind: "hold or refuse".
+func Kinds() string {
+	var names []string
+	for _, k := range kinds {
+		names = append(names, k.name)
+	}
+	slices.Sort(names)
+	return strings.Join(names, " or ")
+}
 
 // IsKind tells whether there is a kind of fault of that name.
 func IsKind(name string) bool { return slices.ContainsFunc(kinds, byName(name)) }

@@ -36,7 +36,7 @@ func TestParseRefuses(t *testing.T) {
 		line string
 		want []string
 	}{
-		{"", []string{"no kind of fault: give one of refuse, hold=D, share=S, seed=N, every=D, for=D"}},
+		{"", []string{"no kind of fault: give one, hold or refuse"}},
 		{"share=0.5", []string{"no kind of fault"}},
 		{"drown", []string{`"drown": must be one of refuse, hold=D`}},
 		{"hold", []string{`"hold": must be hold=D with D a duration such as 90s`}},

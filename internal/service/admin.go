@@ -2,11 +2,10 @@ package service
 
 import (
 	"encoding/json"
-	"errors"
 	"io"
-	"mime"
 	"net/http"
 	"net/http/pprof"
+	"net/url"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus/promhttp"
@@ -44,12 +43,21 @@ func (c *Chassis) admin() http.Handler {
 	mux.HandleFunc("GET /debug/pprof/symbol", pprof.Symbol)
 	mux.HandleFunc("GET /debug/pprof/trace", pprof.Trace)
 
-	// A page in somebody's browser must not switch the defences off.
-	protection := http.NewCrossOriginProtection()
-	protection.SetDenyHandler(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		problem.Write(w, r, problem.New(problem.Forbidden, "The admin API takes no orders from pages of another origin."))
-	}))
-	return c.receive(protection.Handler(mux))
+	return c.receive(notFromPages(mux))
+}
+
+// notFromPages lets nothing but reading pass that comes from a page in somebody's browser: it must not switch the
+// defences off. No page is ours, and one that says it is of this origin has had its name point here (DNS rebinding).
+func notFromPages(next http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		reading := r.Method == http.MethodGet || r.Method == http.MethodHead || r.Method == http.MethodOptions
+		if !reading && (len(r.Header["Origin"]) > 0 || len(r.Header["Sec-Fetch-Site"]) > 0) {
+			problem.Write(w, r, problem.New(problem.Forbidden,
+				"The admin API takes no orders from pages, of this origin or another."))
+			return
+		}
+		next.ServeHTTP(w, r)
+	})
 }
 
 // mark resets the high-water marks and the instant of saturation.
@@ -65,7 +73,7 @@ func (c *Chassis) setDefences(w http.ResponseWriter, r *http.Request) {
 	var order struct {
 		Set string `json:"set"`
 	}
-	if err := readOrder(w, r, &order); err != nil {
+	if err := readOrder(w, r, &order, `must be one JSON object, such as {"set":"all"}`); err != nil {
 		problem.Write(w, r, err)
 		return
 	}
@@ -94,7 +102,7 @@ func (c *Chassis) setFault(w http.ResponseWriter, r *http.Request) {
 	var order struct {
 		Fault string `json:"fault"`
 	}
-	if err := readOrder(w, r, &order); err != nil {
+	if err := readOrder(w, r, &order, `must be one JSON object, such as {"fault":"hold=90s"}`); err != nil {
 		problem.Write(w, r, err)
 		return
 	}
@@ -112,15 +120,29 @@ func (c *Chassis) clearFaults(w http.ResponseWriter, r *http.Request) {
 	if !c.faultsAllowed(w, r) {
 		return
 	}
-	kind := r.URL.Query().Get("kind")
-	if kind != "" && !fault.IsKind(kind) {
-		unknown := problem.FieldError{Field: "kind", Message: "unknown"}
-		problem.Write(w, r, problem.Invalid("There is no such kind of fault.", unknown))
+	kind, err := kindAsked(r.URL)
+	if err != nil {
+		problem.Write(w, r, err)
 		return
 	}
 	c.faults.Clear(kind)
 	c.log.WarnContext(r.Context(), "faults cleared", "kind", kind)
 	c.listFaults(w, r)
+}
+
+// kindAsked reads the kind of fault that a query names; "" is all. A query that says anything else is refused: who
+// misspells one kind does not want to clear all.
+func kindAsked(u *url.URL) (kind string, err error) {
+	query, err := url.ParseQuery(u.RawQuery)
+	kind = query.Get("kind")
+	switch {
+	case len(query) == 0 && err == nil:
+		return "", nil
+	case err != nil, len(query) > 1, len(query["kind"]) != 1, !fault.IsKind(kind):
+		allowed := "must be given once, as " + fault.Kinds() + ", or not at all, for all of them"
+		return "", problem.Invalid("The kind "+allowed+".", problem.FieldError{Field: "kind", Message: allowed})
+	}
+	return kind, nil
 }
 
 // faultsAllowed refuses unless FAULTS=on.
@@ -132,24 +154,17 @@ func (c *Chassis) faultsAllowed(w http.ResponseWriter, r *http.Request) bool {
 	return c.settings.faults
 }
 
-// readOrder decodes the JSON body of an admin request.
-func readOrder(w http.ResponseWriter, r *http.Request, into any) error {
-	if mediaType, _, _ := mime.ParseMediaType(r.Header.Get("Content-Type")); mediaType != "application/json" {
-		return problem.New(problem.UnsupportedMedia, "Send Content-Type: application/json.")
+// readOrder decodes the JSON body of an admin request; shape says what it must be.
+func readOrder(w http.ResponseWriter, r *http.Request, into any, shape string) error {
+	if err := RequireJSON(r); err != nil {
+		return err
 	}
-	dec := json.NewDecoder(http.MaxBytesReader(w, r.Body, maxAdminBody))
-	dec.DisallowUnknownFields()
-	err := dec.Decode(into)
-	if err == nil {
-		if _, extra := dec.Token(); extra != io.EOF {
-			err = errors.New("more than one JSON document")
-		}
-	}
-	if _, ok := errors.AsType[*http.MaxBytesError](err); ok {
+	doc, err := io.ReadAll(http.MaxBytesReader(w, r.Body, maxAdminBody))
+	if err != nil { // the chassis has read it whole: only its length can be wrong
 		return problem.New(problem.TooLarge, "An admin request may have at most 4 KiB.")
 	}
-	if err != nil {
-		return problem.Invalid("The body is not the JSON that this takes: " + err.Error() + ".")
+	if broken := DecodeJSON(doc, into, shape); broken != nil {
+		return problem.Invalid("The "+broken.Field+" "+broken.Message+".", *broken)
 	}
 	return nil
 }
