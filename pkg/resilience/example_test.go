@@ -81,11 +81,11 @@ func ExampleNew() {
 			TimeoutRate: 0.5, MinRequests: 20, Window: 10 * time.Second, Cooldown: 5 * time.Second,
 		},
 	})
-	fmt.Println(recommendations, err)
+	fmt.Println(recommendations.Name(), recommendations.Policy().Timeout, err)
 	// Output:
 	// dependency "recommendations": Timeout is 0s: must be positive; write Unbounded if you mean infinity
 	// dependency "recommendations": Breaker.TimeoutRate is 0.5: times MinRequests (3) must be at least 2: one hiccup must not open a breaker
-	// recommendations (timeout 250ms, slots 20) <nil>
+	// recommendations 250ms <nil>
 }
 
 // Any function can be guarded that ends with its context.
@@ -201,15 +201,15 @@ func ExampleDependency_Apply() {
 
 	p := dep.Policy()
 	p.Slots = 10
-	fmt.Println(dep.Apply(p), dep)
+	fmt.Println(dep.Apply(p), dep.Policy().Slots)
 
 	p.Slots = 0
 	fmt.Println(dep.Apply(p))
-	fmt.Println(dep)
+	fmt.Println(dep.Policy().Slots)
 	// Output:
-	// <nil> recommendations (timeout 250ms, slots 10)
+	// <nil> 10
 	// dependency "recommendations": Slots is 0: must be at least 1; write Unlimited if you mean no limit
-	// recommendations (timeout 250ms, slots 10)
+	// 10
 }
 
 // A server with one worker and no queue refuses the second request at once, and says when to come back.
