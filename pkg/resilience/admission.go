@@ -26,13 +26,14 @@ type AdmissionPolicy struct {
 	// TargetWait is the queueing delay that is still healthy. A delay that stays above it for 100 ms is overload:
 	// then the sheddable do not wait at all, and the default class no longer than TargetWait, the newest of it first.
 	// The critical are served before both, in order, and wait up to MaxWait: let that be no shorter than a request's
-	// own work, since workers that began together end together. 0: no such signal. (After CoDel, RFC 8289, and the adaptive LIFO of Maurer, "Fail at Scale", ACM Queue 2015.)
+	// own work, since workers that began together end together. 0: no such signal. (After CoDel, RFC 8289, and the
+	// adaptive LIFO of Maurer, "Fail at Scale", ACM Queue 2015.)
 	TargetWait time.Duration
 }
 
 const (
 	overloadAfter = 100 * time.Millisecond
-	shedRetry     = time.Second // what the refused are told, give or take nothing: the edge adds its own jitter
+	shedRetry     = time.Second // after which the refused are told to try again
 )
 
 func (p AdmissionPolicy) validate() error {
