@@ -21,6 +21,7 @@ type Result struct {
 	Acts     []ActResult `json:"acts"`
 	Bars     []BarResult `json:"bars"`
 
+	// sentence is the run in one line, as "down: 100.0 % good · slow: 3.2 % good"; empty where the scenario has none.
 	sentence string
 	voids    []string
 }
@@ -305,10 +306,6 @@ func (r *Result) conclude(judged bool) {
 }
 
 func missed(b BarResult) string { return fmt.Sprintf("%s: want %s, got %s", b.Name, b.Want, b.Got) }
-
-// Sentence is the run in one line, as "down: 100.0 % good · slow: 3.2 % good · slow, defended: 99.98 % good"; empty
-// where the scenario has none.
-func (r *Result) Sentence() string { return r.sentence }
 
 // WriteText writes what happened as a short table, then the bars, the closing sentence and the verdict.
 func (r *Result) WriteText(w io.Writer) error {

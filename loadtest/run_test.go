@@ -290,7 +290,7 @@ summary:
 	if !letGo.Pass {
 		t.Errorf("%s: %s", letGo.Name, letGo.Got)
 	}
-	if got, want := r.Sentence(), "slow: 100.0 % good"; got != want {
+	if got, want := r.sentence, "slow: 100.0 % good"; got != want {
 		t.Errorf("sentence %q, want %q", got, want)
 	}
 	want := "gateway none checkout none catalogue none currency none recommendations none " +
