@@ -74,6 +74,7 @@ func exchange[T any](e *resilience.Endpoint, req *http.Request) (v T, err error)
 	defer resp.Body.Close()
 	if resp.StatusCode < 200 || resp.StatusCode > 299 {
 		p := problem.Read(resp)
+		p.Instance = "" // an address of ours, not of whom it may be passed on to
 		if p.Status >= 400 && p.Status < 500 && p.Status != http.StatusTooManyRequests {
 			return v, resilience.Expected(p)
 		}

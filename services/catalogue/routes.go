@@ -14,6 +14,7 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"example.com/holdfast/internal/problem"
+	"example.com/holdfast/internal/service"
 )
 
 func (s *Service) routes(within func(http.Handler) http.Handler) http.Handler {
@@ -27,10 +28,7 @@ func (s *Service) routes(within func(http.Handler) http.Handler) http.Handler {
 		p := problem.New(problem.NotFound, "The catalogue has /books, /books/{id}, /books/{id}/related and /prices.")
 		problem.Write(w, r, p)
 	})
-	r.MethodNotAllowed(func(w http.ResponseWriter, r *http.Request) {
-		w.Header().Set("Allow", "GET, HEAD")
-		problem.Write(w, r, problem.New(problem.MethodNotAllowed, "The catalogue can only be read: GET or HEAD."))
-	})
+	r.MethodNotAllowed(service.MethodNotAllowed)
 	return r
 }
 

@@ -14,6 +14,7 @@ import (
 
 	"github.com/bojanz/currency"
 	"github.com/go-chi/chi/v5"
+	"github.com/go-chi/chi/v5/middleware"
 	"github.com/prometheus/client_golang/prometheus"
 
 	"example.com/holdfast/internal/defence"
@@ -103,15 +104,14 @@ func assemble(c *service.Chassis, store Store, m market) (*Service, error) {
 
 func (s *Service) routes() http.Handler {
 	r := chi.NewRouter()
+	r.Use(middleware.GetHead)
 	r.With(s.within(placeRoute)).Post("/orders", s.handlePlace)
 	r.With(s.within(orderRoute)).Get("/orders/{id}", s.handleOrder)
 	r.With(s.within(stockRoute)).Get("/stock", s.handleStock)
 	r.NotFound(func(w http.ResponseWriter, r *http.Request) {
 		problem.Write(w, r, problem.New(problem.NotFound, "There is nothing at this path."))
 	})
-	r.MethodNotAllowed(func(w http.ResponseWriter, r *http.Request) {
-		problem.Write(w, r, problem.New(problem.MethodNotAllowed, "This path does not take "+r.Method+"."))
-	})
+	r.MethodNotAllowed(service.MethodNotAllowed)
 	return r
 }
 

@@ -122,6 +122,9 @@ func get(t testing.TB, h http.Handler, path string) answer {
 }
 
 func send(h http.Handler, r *http.Request) answer {
+	if r.Method == http.MethodPost {
+		r.Header.Set("Content-Type", "application/json")
+	}
 	w := httptest.NewRecorder()
 	h.ServeHTTP(w, r)
 	a := answer{header: w.Header(), body: w.Body.String()}
@@ -578,6 +581,7 @@ func TestD11WhatCannotBeAnOrder(t *testing.T) {
 		{"total negative", order("-12.50", "USD", "emma", 1), 400, []string{"expected_total"}},
 		{"total with too many digits", order("12.500", "USD", "emma", 1), 400, []string{"expected_total"}},
 		{"a wish that is not known", `{"items":[],"coupon":"FREE"}`, 400, []string{"body"}},
+		{"a field twice", `{"items":[],"items":[]}`, 400, []string{"items"}},
 		{"no JSON", `items=emma`, 400, []string{"body"}},
 		{"nothing", ``, 400, []string{"body"}},
 		{"an array", `[]`, 400, []string{"body"}},
@@ -704,7 +708,7 @@ func TestUnknownOrdersAndPaths(t *testing.T) {
 			t.Errorf("GET %.40s: %v", path, a)
 		}
 	}
-	if a := get(t, s, "/orders"); !a.is(problem.MethodNotAllowed) {
+	if a := get(t, s, "/orders"); !a.is(problem.MethodNotAllowed) || a.header.Get("Allow") != "POST" {
 		t.Errorf("GET /orders: %v", a)
 	}
 }

@@ -3,18 +3,16 @@ package checkout
 // What comes in with POST /orders, and what is wrong with it.
 
 import (
-	"encoding/json"
-	"errors"
 	"fmt"
 	"io"
 	"net/http"
-	"reflect"
 	"strings"
 
 	"github.com/bojanz/currency"
 
 	"example.com/holdfast/internal/problem"
 	"example.com/holdfast/internal/seed"
+	"example.com/holdfast/internal/service"
 )
 
 // The bounds of an order.
@@ -24,6 +22,9 @@ const (
 	maxKey      = 64       // bytes of an Idempotency-Key
 	maxRequest  = 16 << 10 // bytes of a body; thirty of the longest items take 5 KiB
 )
+
+// orderShape is what the body of an order must be.
+const orderShape = "must be one JSON object: items, currency and expected_total"
 
 // keyHeader carries the key that makes repeating an order harmless.
 const keyHeader = "Idempotency-Key"
@@ -54,14 +55,15 @@ func readRequest(w http.ResponseWriter, r *http.Request) (Request, error) {
 		Currency string `json:"currency"`
 		Expected string `json:"expected_total"`
 	}
-	decoder := json.NewDecoder(http.MaxBytesReader(w, r.Body, maxRequest))
-	// A field that is not understood might have been a wish: better to refuse than to charge for something else.
-	decoder.DisallowUnknownFields()
-	if err := decoder.Decode(&body); err != nil {
-		return Request{}, undecodable(err)
+	if err := service.RequireJSON(r); err != nil {
+		return Request{}, err
 	}
-	if _, err := decoder.Token(); err != io.EOF {
-		return Request{}, undecodable(errors.New("there is more behind the order"))
+	doc, err := io.ReadAll(http.MaxBytesReader(w, r.Body, maxRequest))
+	if err != nil { // the chassis has read it whole: only its length can be wrong
+		return Request{}, problem.New(problem.TooLarge, fmt.Sprintf("An order has at most %d bytes.", maxRequest))
+	}
+	if broken := service.DecodeJSON(doc, &body, orderShape); broken != nil {
+		return Request{}, problem.Invalid("The order cannot be read. Nothing was ordered.", *broken)
 	}
 
 	var faults []problem.FieldError
@@ -102,32 +104,4 @@ func readRequest(w http.ResponseWriter, r *http.Request) (Request, error) {
 	}
 	req.Expected = expected
 	return req, nil
-}
-
-// undecodable tells what keeps a body from being an order, without repeating the body.
-func undecodable(err error) error {
-	if _, ok := errors.AsType[*http.MaxBytesError](err); ok {
-		return problem.New(problem.TooLarge, fmt.Sprintf("An order has at most %d bytes.", maxRequest))
-	}
-	field, message := "body", "must be one JSON object: items, currency and expected_total"
-	if mismatch, ok := errors.AsType[*json.UnmarshalTypeError](err); ok && mismatch.Field != "" {
-		field, message = mismatch.Field, "must be a JSON "+jsonType(mismatch.Type.Kind())
-	} else if name, ok := strings.CutPrefix(err.Error(), "json: unknown field "); ok && len(name) <= maxKey {
-		message = "has a field that is not known: " + name
-	}
-	return problem.Invalid("The order cannot be read. Nothing was ordered.",
-		problem.FieldError{Field: field, Message: message})
-}
-
-func jsonType(k reflect.Kind) string {
-	switch k {
-	case reflect.Slice:
-		return "array"
-	case reflect.Struct:
-		return "object"
-	case reflect.Int:
-		return "whole number"
-	default:
-		return k.String()
-	}
 }

@@ -255,6 +255,7 @@ func TestD3HangingUpFreesTheKey(t *testing.T) {
 		body := order("12.50", "USD", "emma", 1)
 		r.Body, r.ContentLength = io.NopCloser(strings.NewReader(body)), int64(len(body))
 		r.Header.Set(keyHeader, "k")
+		r.Header.Set("Content-Type", "application/json")
 		shop.ServeHTTP(httptest.NewRecorder(), r)
 	}()
 	<-asked

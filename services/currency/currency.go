@@ -13,6 +13,7 @@ import (
 	"sync/atomic"
 
 	"github.com/go-chi/chi/v5"
+	"github.com/go-chi/chi/v5/middleware"
 	"github.com/prometheus/client_golang/prometheus"
 
 	"example.com/holdfast/internal/problem"
@@ -80,13 +81,12 @@ func New(cfg Config, c *service.Chassis) (*Service, error) {
 
 func (s *Service) routes() http.Handler {
 	r := chi.NewRouter()
+	r.Use(middleware.GetHead)
 	r.With(s.chassis.Within(ratesRoute.Budget)).Get("/rates", s.handleRates)
 	r.NotFound(func(w http.ResponseWriter, r *http.Request) {
 		problem.Write(w, r, problem.New(problem.NotFound, "There is nothing at this path."))
 	})
-	r.MethodNotAllowed(func(w http.ResponseWriter, r *http.Request) {
-		problem.Write(w, r, problem.New(problem.MethodNotAllowed, "This path does not take "+r.Method+"."))
-	})
+	r.MethodNotAllowed(service.MethodNotAllowed)
 	return r
 }
 

@@ -2,17 +2,18 @@ package gateway
 
 import (
 	"encoding/json"
-	"errors"
 	"fmt"
 	"io"
 	"net/http"
 	"strconv"
+	"strings"
 	"time"
 
 	"github.com/bojanz/currency"
 	"github.com/go-chi/chi/v5"
 
 	"example.com/holdfast/internal/problem"
+	"example.com/holdfast/internal/service"
 )
 
 // The documents of /api/v1. They are the gateway's own: what the services say to each other may change, these not.
@@ -117,16 +118,20 @@ func (s *Service) apiRelated(w http.ResponseWriter, r *http.Request) error {
 }
 
 func (s *Service) apiPlaceOrder(w http.ResponseWriter, r *http.Request) error {
-	key := r.Header.Get(keyHeader)
-	if key == "" {
+	keys := r.Header.Values(keyHeader)
+	if len(keys) == 0 || keys[0] == "" {
 		return problem.New(problem.KeyRequired, "Send an Idempotency-Key header: any text of 1 to 64 characters, "+
 			"new for a new order, the same when this one is tried again.")
+	}
+	if len(keys) > 1 { // the sender cannot know which of them would be the order's
+		return problem.Invalid("Nothing was ordered: which "+keyHeader+" is meant cannot be told.",
+			problem.FieldError{Field: keyHeader, Message: "must be given once"})
 	}
 	o, err := orderOf(r)
 	if err != nil {
 		return err
 	}
-	placed, err := s.checkout.place(r.Context(), key, o)
+	placed, err := s.checkout.place(r.Context(), keys[0], o)
 	if err != nil {
 		return err
 	}
@@ -145,15 +150,16 @@ func (s *Service) apiOrder(w http.ResponseWriter, r *http.Request) error {
 // orderOf reads the body of an order. What is obviously none goes no further; whether it can be had, and for how
 // much, is checkout's to say.
 func orderOf(r *http.Request) (o orderRequest, err error) {
-	d := json.NewDecoder(r.Body) // the chassis has read it whole, at most 64 KiB
-	d.DisallowUnknownFields()    // what is not understood might have been a wish
-	if err := d.Decode(&o); err != nil {
-		return o, because{problem.Invalid("The order cannot be read. Nothing was ordered.", problem.FieldError{
-			Field: "body", Message: "must be one JSON object: items, currency and expected_total"}), err}
+	if err := service.RequireJSON(r); err != nil {
+		return o, err
 	}
-	if _, err := d.Token(); !errors.Is(err, io.EOF) {
-		return o, problem.Invalid("The order cannot be read. Nothing was ordered.", problem.FieldError{
-			Field: "body", Message: "has more behind the order"})
+	doc, err := io.ReadAll(r.Body) // the chassis has read it whole, at most 64 KiB
+	if err != nil {
+		return o, err
+	}
+	shape := "must be one JSON object: items, currency and expected_total"
+	if broken := service.DecodeJSON(doc, &o, shape); broken != nil {
+		return o, problem.Invalid("The order cannot be read. Nothing was ordered.", *broken)
 	}
 	var errs []problem.FieldError
 	broken := func(field, message string) { errs = append(errs, problem.FieldError{Field: field, Message: message}) }
@@ -170,7 +176,7 @@ func orderOf(r *http.Request) (o orderRequest, err error) {
 		}
 	}
 	if !validCurrency(o.Currency) {
-		broken("currency", "is not one that the shop has a rate for")
+		broken("currency", "must be one of "+strings.Join(currencies, ", "))
 	}
 	if !decimal.MatchString(o.ExpectedTotal) {
 		broken("expected_total", `must be the total that was shown, a decimal such as "21.40"`)

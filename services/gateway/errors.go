@@ -67,10 +67,6 @@ func notFound(http.ResponseWriter, *http.Request) error {
 	return problem.New(problem.NotFound, "There is nothing at this address.")
 }
 
-func methodNotAllowed(_ http.ResponseWriter, r *http.Request) error {
-	return problem.New(problem.MethodNotAllowed, "This address does not take "+r.Method+".")
-}
-
 // refused returns the problem in err that the called service answered on purpose (a 4xx), or nil.
 func refused(err error) *problem.Problem {
 	if p, ok := errors.AsType[*problem.Problem](err); ok && p.Status < http.StatusInternalServerError {

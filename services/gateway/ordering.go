@@ -55,8 +55,8 @@ func (s *Service) placeOrder(w http.ResponseWriter, r *http.Request) error {
 }
 
 func againOf(r *http.Request) (againForm, error) {
-	if err := r.ParseForm(); err != nil {
-		return againForm{}, invalid("form", "cannot be read")
+	if err := readForm(r); err != nil {
+		return againForm{}, err
 	}
 	f := againForm{Key: r.PostForm.Get("key"), Total: r.PostForm.Get("total"), Currency: r.PostForm.Get("currency")}
 	switch {

@@ -255,8 +255,8 @@ func (s *Service) cart(w http.ResponseWriter, r *http.Request) error {
 // changeCart adds to the cart, sets a quantity or removes a title, and sends the browser back to the cart, so that
 // reloading it changes nothing.
 func (s *Service) changeCart(w http.ResponseWriter, r *http.Request) error {
-	if err := r.ParseForm(); err != nil {
-		return invalid("form", "cannot be read")
+	if err := readForm(r); err != nil {
+		return err
 	}
 	c, foreign := s.carts.read(r)
 	id := r.PostForm.Get("book")
@@ -354,8 +354,8 @@ func (s *Service) currency(w http.ResponseWriter, r *http.Request) error {
 
 // chooseCurrency keeps the choice in a cookie and sends the browser back to where it was made.
 func (s *Service) chooseCurrency(w http.ResponseWriter, r *http.Request) error {
-	if err := r.ParseForm(); err != nil {
-		return invalid("form", "cannot be read")
+	if err := readForm(r); err != nil {
+		return err
 	}
 	code := r.PostForm.Get("currency")
 	if !validCurrency(code) {

@@ -1,6 +1,7 @@
 package gateway
 
 import (
+	"cmp"
 	"net/http"
 	"net/http/httptest"
 	"net/url"
@@ -245,10 +246,72 @@ func TestD11OrdersThatAreNone(t *testing.T) {
 	}
 }
 
+// What keeps an order from being read is told by its field; and nothing but JSON under one key is an order.
+func TestTheAPITellsWhatIsWrong(t *testing.T) {
+	g := open(t)
+	right := `{"items":[{"book":"emma","quantity":1}],"currency":"USD","expected_total":"12.50"}`
+	for _, tt := range []struct {
+		name, body, keys, media string
+		status                  int
+		says                    string
+	}{
+		{"half a book", strings.Replace(right, ":1}", ":0.5}", 1), "k", "", 400, `"field":"items.quantity"`},
+		{"total a number", strings.Replace(right, `"12.50"`, `12.50`, 1), "k", "", 400, `"field":"expected_total"`},
+		{"a wish", strings.Replace(right, `{`, `{"gift":true,`, 1), "k", "", 400, `gift`},
+		{"items twice", strings.Replace(right, `{`, `{"items":[],`, 1), "k", "", 400, `"field":"items"`},
+		{"no such currency", strings.Replace(right, `USD`, `XTS`, 1), "k", "", 400, "EUR, GBP"},
+		{"two keys", right, "k l", "", 400, `"field":"Idempotency-Key"`},
+		{"a form", right, "k", "application/x-www-form-urlencoded", 415, "application/json"},
+		{"plain text", right, "k", "text/plain", 415, "application/json"},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			r := httptest.NewRequest(http.MethodPost, "/api/v1/orders", strings.NewReader(tt.body)).WithContext(t.Context())
+			r.Header.Set("Content-Type", cmp.Or(tt.media, "application/json"))
+			r.Header[keyHeader] = strings.Fields(tt.keys)
+			w := httptest.NewRecorder()
+			g.svc.ServeHTTP(w, r)
+			if w.Code != tt.status || !strings.Contains(w.Body.String(), tt.says) {
+				t.Errorf("%d %s, want %d with %s", w.Code, w.Body, tt.status, tt.says)
+			}
+		})
+	}
+	if len(g.fake.keys) != 0 {
+		t.Errorf("checkout was asked for %d of them", len(g.fake.keys))
+	}
+}
+
+// What checkout refuses is told at the address that was asked, not at checkout's.
+func TestARefusalNamesTheAddressThatWasAsked(t *testing.T) {
+	g := open(t)
+	g.fake.set(func() { g.fake.order = refuse(problem.New(problem.KeyReused, "Another order came with this key.")) })
+	body := `{"items":[{"book":"emma","quantity":1}],"currency":"USD","expected_total":"12.50"}`
+	answer := g.api(t, http.MethodPost, "/api/v1/orders", body, keyHeader, "k")
+	if answer.Code != http.StatusUnprocessableEntity || !strings.Contains(answer.Body.String(), `"instance":"/api/v1/orders"`) {
+		t.Errorf("%d %s", answer.Code, answer.Body)
+	}
+}
+
+// Whoever asks by the wrong method is told the right ones, and by the wrong kind of body the right kind.
+func TestWrongMethodsAndForms(t *testing.T) {
+	g := open(t)
+	b := g.browser()
+	for path, allow := range map[string]string{
+		"/books": "GET, HEAD", "/books/emma": "GET, HEAD", "/cart": "GET, HEAD, POST", "/api/v1/orders": "POST",
+	} {
+		b.do(http.MethodDelete, path, nil).want(http.StatusMethodNotAllowed, "only "+allow).wantHeader("Allow", allow)
+	}
+	for _, path := range []string{"/cart", "/currency", "/orders"} {
+		form := url.Values{"book": {"emma"}, "quantity": {"1"}, "action": {"add"}, "currency": {"EUR"}}
+		b.do(http.MethodPost, path, form, "Content-Type", "text/plain").
+			want(http.StatusBadRequest, "must be sent as application/x-www-form-urlencoded")
+	}
+}
+
 // api asks the handler without a network: what the API takes and gives is all that matters.
 func (g *gate) api(t *testing.T, method, path, body string, header ...string) *httptest.ResponseRecorder {
 	t.Helper()
 	r := httptest.NewRequest(method, path, strings.NewReader(body)).WithContext(t.Context())
+	r.Header.Set("Content-Type", "application/json")
 	for i := 0; i < len(header); i += 2 {
 		r.Header.Set(header[i], header[i+1])
 	}

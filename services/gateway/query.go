@@ -1,6 +1,7 @@
 package gateway
 
 import (
+	"mime"
 	"net/http"
 	"net/url"
 	"slices"
@@ -20,6 +21,8 @@ const (
 	perPage    = 24
 )
 
+const formType = "application/x-www-form-urlencoded"
+
 var sorts = []string{"title", "author", "year", "price"}
 
 // queryOf reads the query string, which must be well formed.
@@ -29,6 +32,17 @@ func queryOf(r *http.Request) (url.Values, error) {
 		return nil, invalid("address", "has a query that cannot be read")
 	}
 	return v, nil
+}
+
+// readForm reads a form that was sent as pages send theirs; nothing else is taken for one with empty fields.
+func readForm(r *http.Request) error {
+	if mediaType, _, _ := mime.ParseMediaType(r.Header.Get("Content-Type")); mediaType != formType {
+		return invalid("form", "must be sent as "+formType)
+	}
+	if err := r.ParseForm(); err != nil {
+		return invalid("form", "cannot be read")
+	}
+	return nil
 }
 
 // shelfQueryOf reads what is asked of the shelf. The error tells every broken rule.

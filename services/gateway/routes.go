@@ -40,6 +40,6 @@ func (s *Service) routes(c *service.Chassis) http.Handler {
 
 	r.Get("/assets/{name}", try(s.asset)) // from memory: waits for nothing, needs no worker
 	r.NotFound(try(notFound))
-	r.MethodNotAllowed(try(methodNotAllowed))
+	r.MethodNotAllowed(service.MethodNotAllowed)
 	return r
 }

@@ -12,6 +12,7 @@ import (
 
 	"example.com/holdfast/internal/problem"
 	"example.com/holdfast/internal/seed"
+	"example.com/holdfast/internal/service"
 )
 
 func (s *Service) routes() http.Handler {
@@ -21,10 +22,7 @@ func (s *Service) routes() http.Handler {
 	r.NotFound(func(w http.ResponseWriter, r *http.Request) {
 		problem.Write(w, r, problem.New(problem.NotFound, "Recommendations has /related/{book}."))
 	})
-	r.MethodNotAllowed(func(w http.ResponseWriter, r *http.Request) {
-		w.Header().Set("Allow", "GET, HEAD")
-		problem.Write(w, r, problem.New(problem.MethodNotAllowed, "Recommendations can only be read: GET or HEAD."))
-	})
+	r.MethodNotAllowed(service.MethodNotAllowed)
 	return r
 }
 
