@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"math"
 	"net/http"
+	"slices"
 	"strconv"
 	"sync"
 	"time"
@@ -118,6 +119,7 @@ func (a *Admission) Apply(p AdmissionPolicy) error {
 		}
 		line.Init()
 	}
+	slices.SortStableFunc(waiting, func(v, w *waiter) int { return v.since.Compare(w.since) })
 	for _, w := range waiting {
 		a.line(w)
 	}

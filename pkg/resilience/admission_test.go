@@ -502,6 +502,22 @@ func TestApplyToWhoWaits(t *testing.T) {
 	}
 }
 
+// In a line that has no end any more, who came first is first, also of those who were in line by class.
+func TestALineWithoutEndForgetsTheClasses(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		p := &party{t: t, a: admission(t, AdmissionPolicy{Workers: 1, Queue: 4, MaxWait: time.Minute})}
+		p.arrive("at work", Default, 10*time.Second)
+		for _, c := range []Criticality{Sheddable, Default, Critical} {
+			time.Sleep(time.Second)
+			p.arrive(c.String(), c, time.Second)
+		}
+		if err := p.a.Apply(AdmissionPolicy{Workers: 1, Queue: Unlimited, MaxWait: Unbounded}); err != nil {
+			t.Fatal(err)
+		}
+		p.want("at work", "sheddable", "default", "critical")
+	})
+}
+
 // The integral of the workers in use is exact, the marks are what happened since they were set.
 func TestBusyAndMarks(t *testing.T) {
 	bubble(t, func(t *testing.T) {

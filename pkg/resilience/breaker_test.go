@@ -581,6 +581,13 @@ func TestSettle(t *testing.T) {
 		e.dep.Settle(2 * time.Second)
 		times(10, func() Outcome { return call(t.Context(), e, fail) })
 		wantBreaker(t, e, "closed")
+		p := breaking()
+		p.Breaker.Probes = 3 // another breaker, which looks away as long
+		if err := e.dep.Apply(p); err != nil {
+			t.Fatal(err)
+		}
+		times(10, func() Outcome { return call(t.Context(), e, fail) })
+		wantBreaker(t, e, "closed")
 		time.Sleep(2 * time.Second)
 		times(3, func() Outcome { return call(t.Context(), e, fail) })
 		wantBreaker(t, e, "closed")

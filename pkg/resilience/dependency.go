@@ -19,8 +19,9 @@ type Dependency struct {
 	budget retryBudget
 	policy atomic.Pointer[policy]
 
-	mu        sync.Mutex // held by Apply, and for endpoints
+	mu        sync.Mutex // held by Apply, and for what follows
 	endpoints map[string]*Endpoint
+	settled   time.Time // until when breakers look away, those made meanwhile too
 }
 
 // policy is a Policy in force, with what was made from it. It never changes.
@@ -115,10 +116,11 @@ func newTransport(p Policy) *http.Transport {
 func (d *Dependency) Settle(pause time.Duration) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
+	d.settled = time.Now().Add(pause)
 	for _, e := range d.endpoints {
 		e.mu.Lock()
 		if e.breaker != nil {
-			e.breaker.settled = time.Now().Add(pause)
+			e.breaker.settled = d.settled
 		}
 		e.mu.Unlock()
 	}

@@ -59,6 +59,7 @@ func (e *Endpoint) apply(old, now *policy) {
 	e.breaker = nil
 	if now.Breaker.enabled() {
 		e.breaker = newBreaker(now.Breaker, now.Slots, &e.flight, time.Now())
+		e.breaker.settled = e.dep.settled
 	}
 }
 

@@ -192,8 +192,8 @@ func (b Breaker) validate(p *Policy, bad func(field string, value any, rule stri
 	if b.Cooldown <= 0 {
 		bad("Breaker.Cooldown", b.Cooldown, "must be positive")
 	}
-	if b.Probes < 0 {
-		bad("Breaker.Probes", b.Probes, "must not be negative")
+	if b.Probes < 0 || b.Probes > 1000 {
+		bad("Breaker.Probes", b.Probes, "must be in 0..1000")
 	}
 }
 

@@ -74,7 +74,7 @@ func TestPolicyRules(t *testing.T) {
 		"a window just long enough":    {func(p *Policy) { p.Breaker.Window = 400 * time.Millisecond }, ""},
 		"a window shorter than an age": {func(p *Policy) { p.Timeout, p.SlowAfter = Unbounded, Unbounded-1 }, "Breaker.Window is 10s: must be at least twice SlowAfter"},
 		"no cooldown":                  {func(p *Policy) { p.Breaker.Cooldown = 0 }, "Breaker.Cooldown is 0s: must be positive"},
-		"negative probes":              {func(p *Policy) { p.Breaker.Probes = -1 }, "Breaker.Probes is -1: must not be negative"},
+		"negative probes":              {func(p *Policy) { p.Breaker.Probes = -1 }, "Breaker.Probes is -1: must be in 0..1000"},
 	}
 	for name, c := range cases {
 		t.Run(name, func(t *testing.T) {
