@@ -10,7 +10,7 @@ CC_FOUND := $(shell command -v $$($(GO) env CC 2>/dev/null) 2>/dev/null)
 RACE     := $(if $(CC_FOUND),-race)
 
 .DEFAULT_GOAL := help
-.PHONY: help build test lint run demo smoke go-ready race-ready
+.PHONY: help build test lint run demo smoke bench go-ready race-ready
 
 help: ## Show this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## /{printf "  make %-8s %s\n", $$1, $$2}' Makefile
@@ -31,6 +31,9 @@ smoke: build ## The short proof: undefended against defended, 20 s of fault
 test: go-ready race-ready ## Run every test (with the race detector where there is a C compiler)
 	@$(if $(RACE),CGO_ENABLED=1,echo 'no C compiler found: testing without the race detector' >&2;) \
 		$(GO) test $(RACE) -timeout 15m ./...
+
+bench: go-ready ## Measure a guarded call beside what people use today: about three minutes
+	@cd bench && $(GO) run . -json ../out/bench.json
 
 lint: go-ready $(LINT) ## Run the linters of .golangci.yml
 	@$(LINT) run ./...
