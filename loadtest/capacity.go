@@ -48,6 +48,11 @@ type CapacityPair struct {
 const (
 	capacitySettle = time.Second // after switching, before measuring: connections are made, caches filled
 
+	maxPairs    = 100
+	maxInFlight = 1000
+	minEach     = 10 * time.Millisecond
+	maxEach     = 10 * time.Minute
+
 	minRatio     = 0.85 // what the defences may cost at most
 	maxSpread    = 0.25 // more, and the machine was too restless to tell
 	maxFallbacks = 0.01 // more, and the defended side was compared by doing less
@@ -68,6 +73,11 @@ func Capacity(ctx context.Context, o CapacityOptions) (_ *CapacityResult, err er
 	}
 	o.Pairs, o.InFlight = cmp.Or(o.Pairs, 5), cmp.Or(o.InFlight, 16)
 	o.Each = cmp.Or(o.Each, 4*time.Second)
+	if o.Pairs < 1 || o.Pairs > maxPairs || o.InFlight < 1 || o.InFlight > maxInFlight ||
+		o.Each < minEach || o.Each > maxEach {
+		return nil, fmt.Errorf("%w: %d pairs of %v with %d in flight: it takes 1 to %d pairs, of %v to %v, with 1 to %d",
+			ErrCannotRun, o.Pairs, o.Each, o.InFlight, maxPairs, minEach, maxEach, maxInFlight)
+	}
 	show := newProgress(o.Progress)
 	shop, err := o.Open(ctx, capacityEnvironment)
 	if err != nil {

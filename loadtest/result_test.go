@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"errors"
 	"os"
 	"path/filepath"
 	"strings"
@@ -93,6 +94,19 @@ func TestCapacityComparesTheSides(t *testing.T) {
 	}
 	if !shop.closed.Load() {
 		t.Error("the shop was not closed")
+	}
+}
+
+func TestCapacityRefusesWhatItCannotMeasure(t *testing.T) {
+	unopened := func(context.Context, Environment) (Shop, error) {
+		t.Error("a shop was opened")
+		return nil, errors.New("no")
+	}
+	for _, o := range []CapacityOptions{{Pairs: -1}, {Pairs: 1e9}, {InFlight: -1}, {InFlight: 1e9}, {Each: -1}, {Each: 1}} {
+		o.Open = unopened
+		if _, err := Capacity(t.Context(), o); !errors.Is(err, ErrCannotRun) || !strings.Contains(err.Error(), "1 to 100 pairs") {
+			t.Errorf("%+v: %v", o, err)
+		}
 	}
 }
 

@@ -241,10 +241,16 @@ func (a *Act) phase(name string) (Phase, bool) {
 	return a.Phases[i], true
 }
 
+// maxFaultSeconds is the longest fault that can be asked for: every arrival of a run is planned, and kept, beforehand.
+const maxFaultSeconds = 3600
+
 // with returns the scenario as the options want it: with other acts, or another length of the fault.
 func (s *Scenario) with(o Options) (*Scenario, error) {
 	changed := *s
 	changed.Acts = slices.Clone(s.Acts)
+	if n := o.FaultSeconds; n != 0 && !(n >= 1 && n <= maxFaultSeconds) { // nor is NaN
+		return nil, fmt.Errorf("the fault cannot last %g s: it must be from 1 to %d", n, maxFaultSeconds)
+	}
 	if o.Defences != "" {
 		if len(o.Acts) > 0 {
 			return nil, errors.New("either acts or defences: defences replace the acts")

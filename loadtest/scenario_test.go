@@ -1,6 +1,7 @@
 package loadtest
 
 import (
+	"math"
 	"strings"
 	"testing"
 	"time"
@@ -125,6 +126,15 @@ func TestTheScenariosWithin(t *testing.T) {
 	}
 	if _, err := Load("nineteen-seconds"); err == nil || !strings.Contains(err.Error(), "ninety-seconds") {
 		t.Errorf("an unknown name does not tell the known ones: %v", err)
+	}
+}
+
+// Every arrival is planned beforehand: a fault without end would be a list without end.
+func TestAFaultHasAnEnd(t *testing.T) {
+	for _, n := range []float64{-1, 0.5, 3601, 1e300, math.Inf(1), math.NaN()} {
+		if _, err := ninetySeconds(t).with(Options{FaultSeconds: n}); err == nil || !strings.Contains(err.Error(), "1 to 3600") {
+			t.Errorf("a fault of %g s: %v", n, err)
+		}
 	}
 }
 
