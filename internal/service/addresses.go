@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"net/url"
+	"strconv"
 	"strings"
 	"sync/atomic"
 )
@@ -32,7 +33,7 @@ func (a *Addresses) UnmarshalText(text []byte) error {
 		switch {
 		case err != nil: // told without its text, which may hold a password
 			errs = append(errs, fmt.Errorf("address %d: is no URL", len(urls)+len(errs)+1))
-		case u.Scheme != "http" && u.Scheme != "https", u.Host == "", u.User != nil, u.RawQuery != "", u.Fragment != "":
+		case u.Scheme != "http" && u.Scheme != "https", u.Host == "", !dialable(u), u.User != nil, u.RawQuery != "", u.Fragment != "":
 			errs = append(errs, fmt.Errorf("address %q: must be http://host:port or https://host:port", u.Redacted()))
 		default:
 			urls = append(urls, u)
@@ -40,6 +41,12 @@ func (a *Addresses) UnmarshalText(text []byte) error {
 	}
 	a.urls, a.turn = urls, new(atomic.Uint32)
 	return errors.Join(errs...)
+}
+
+// dialable tells whether u names a host, and a port that there can be.
+func dialable(u *url.URL) bool {
+	n, err := strconv.Atoi(u.Port())
+	return u.Hostname() != "" && (u.Port() == "" && !strings.HasSuffix(u.Host, ":") || err == nil && 1 <= n && n <= 65535)
 }
 
 // String is the comma list that was parsed.

@@ -26,7 +26,8 @@ func TestAddressesTakeTurns(t *testing.T) {
 
 // Every address that is wrong is named.
 func TestAddressesRefused(t *testing.T) {
-	bad := []string{"", "a:1", "ftp://a", "http://", "http://user:secret@a", "http://a?x=1", "http://a#x", "http://a b"}
+	bad := []string{"", "a:1", "ftp://a", "http://", "http://user:secret@a", "http://a?x=1", "http://a#x", "http://a b",
+		"http://a:0", "http://a:65536", "http://:80", "http://a:"}
 	_, err := ParseAddresses("http://good:1," + strings.Join(bad, ","))
 	if err == nil {
 		t.Fatal("accepted")
