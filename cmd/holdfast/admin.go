@@ -52,6 +52,9 @@ func (a addresses) ask(ctx context.Context, method, service, path string, body, 
 			service, err)
 	}
 	defer resp.Body.Close()
+	if resp.StatusCode == http.StatusNotFound {
+		return fmt.Errorf("%s: there is no admin API at %s: is that its public address?", service, a.Admin(service))
+	}
 	if resp.StatusCode/100 != 2 {
 		return fmt.Errorf("%s: %w", service, problem.Read(resp))
 	}

@@ -16,7 +16,7 @@ type faultCommand struct {
 
 type faultSetCommand struct {
 	Service string   `arg:"" enum:"${services}" help:"The service to hurt: ${services}."`
-	Fault   []string `arg:"" help:"What to do: hold=90s (answer rightly, but only then) or refuse; for some requests only: share=0.1 seed=7; in a square wave: every=10s for=5s."`
+	Fault   []string `arg:"" help:"What to do: hold=90s (answer rightly, but only then) or refuse; for some requests only: share=0.1 seed=7; in a square wave: every=10s for=5s. A service may have one hold and one refuse at a time; a new one replaces the old one of its kind, 'holdfast fault clear' ends all."`
 	targetFlag
 }
 
@@ -92,6 +92,7 @@ type faultInForce struct {
 	Kind  string  `json:"kind"`
 	Hold  string  `json:"hold"`
 	Share float64 `json:"share"`
+	Seed  uint64  `json:"seed"`
 	Every string  `json:"every"`
 	For   string  `json:"for"`
 }
@@ -103,6 +104,9 @@ func (f faultInForce) String() string {
 	}
 	if f.Share != 1 {
 		words += fmt.Sprintf(" share=%g", f.Share)
+	}
+	if f.Seed != 1 {
+		words += fmt.Sprintf(" seed=%d", f.Seed)
 	}
 	if f.Every != "" {
 		words += " every=" + f.Every + " for=" + f.For

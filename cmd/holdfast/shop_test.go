@@ -55,6 +55,8 @@ func TestShop(t *testing.T) {
 			t.Errorf("held: %d related books after %v, want none within a second", n, time.Since(began))
 		}
 		command(t, `recommendations +hold=1m30s`, "fault", "list", "--target", target)
+		command(t, `^currency +hold=2s share=0.1 seed=7$`, "fault", "set", "currency", "hold=2s share=0.1 seed=7", "--target", target)
+		command(t, `^currency +no fault$`, "fault", "clear", "currency", "--target", target)
 		command(t, `^recommendations +no fault$`, "fault", "clear", "recommendations", "--target", target)
 		if n := related(t, page); n == 0 {
 			t.Error("let go: the page still has no carousel")

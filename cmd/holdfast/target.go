@@ -7,11 +7,12 @@ import (
 	"errors"
 	"fmt"
 	"net"
-	"net/url"
 	"os"
 	"os/exec"
 	"slices"
 	"strings"
+
+	"example.com/holdfast/internal/service"
 )
 
 // address is where one service answers: base URLs, without a slash at the end.
@@ -71,15 +72,19 @@ func readAddresses(file string) (addresses, error) {
 		return nil, err
 	}
 	a := addresses{}
-	if err := json.Unmarshal(text, &a); err != nil {
-		return nil, fmt.Errorf("read the addresses in %s: %w", file, err)
+	if json.Unmarshal(text, &a) != nil {
+		return nil, fmt.Errorf("%s is not a file that 'holdfast up --addresses FILE' wrote: it must be one JSON object, "+
+			`such as {"gateway": {"public": "http://…", "admin": "http://…"}, …}`, file)
 	}
 	for _, s := range services {
-		for _, base := range []string{a[s.name].Public, a[s.name].Admin} {
-			if u, err := url.Parse(base); err != nil || u.Host == "" {
-				return nil, fmt.Errorf("%s: %s needs a public and an admin URL, found %q", file, s.name, base)
+		at := a[s.name]
+		for _, base := range []*string{&at.Public, &at.Admin} {
+			if _, err := service.ParseAddresses(*base); err != nil || strings.Contains(*base, ",") {
+				return nil, fmt.Errorf("%s: %s needs a public and an admin URL, http://host:port, found %q", file, s.name, *base)
 			}
+			*base = strings.TrimRight(*base, "/") // paths are put behind it
 		}
+		a[s.name] = at
 	}
 	return a, nil
 }

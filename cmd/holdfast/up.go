@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"strings"
 
 	"example.com/holdfast/internal/defence"
 )
@@ -40,6 +41,9 @@ func (c *upCommand) Run(ctx context.Context, t terminal) error {
 	if err != nil {
 		if ctx.Err() != nil {
 			return nil // asked to stop while starting
+		}
+		if strings.Contains(err.Error(), "address already in use") {
+			err = fmt.Errorf("%w\nIs a shop open already? 'holdfast up --free-ports' opens another beside it", err)
 		}
 		return err
 	}
