@@ -54,7 +54,7 @@ var barKinds = map[string]barKind{
 	"unready":   {[]string{"service"}, nil, (*act).barUnready},
 	"idle":      {[]string{"service", "against"}, nil, (*act).barIdle},
 	"workers":   {[]string{"service", "phase", "workers"}, nil, (*act).barWorkers},
-	"probes":    {[]string{"within"}, []string{"services"}, (*act).barProbes},
+	"probes":    {[]string{"phase", "within"}, []string{"services"}, (*act).barProbes},
 	"flat":      {[]string{"phase", "window", "factor"}, []string{"services"}, (*act).barFlat},
 	"let-go":    {[]string{"phase", "service", "path", "within"}, nil, (*act).barLetGo},
 }
@@ -434,12 +434,13 @@ func (p *act) barWorkers(b Bar) []BarResult {
 	return []BarResult{r}
 }
 
-// barProbes wants every readiness probe of the whole act to be answered, and soon.
+// barProbes wants every readiness probe of a phase to be answered, and soon.
 func (p *act) barProbes(b Bar) []BarResult {
 	slowest, failures, count := sample{}, 0, 0
 	slow := ""
+	ph := p.played(b.Phase)
 	for _, service := range servicesOf(b) {
-		for _, s := range p.watch.between(service, time.Time{}, p.tally.start.Add(p.phases[len(p.phases)-1].to)) {
+		for _, s := range p.watch.between(service, p.tally.start.Add(ph.from), p.tally.start.Add(ph.to)) {
 			count++
 			if s.failed {
 				failures++
@@ -449,7 +450,7 @@ func (p *act) barProbes(b Bar) []BarResult {
 			}
 		}
 	}
-	r := BarResult{Name: "readiness probes", Want: fmt.Sprintf("all answered, each within %s", b.Within),
+	r := BarResult{Name: b.Phase + ": readiness probes", Want: fmt.Sprintf("all answered, each within %s", b.Within),
 		Got:  fmt.Sprintf("%d of %d failed, slowest %.1f ms", failures, count, 1000*slowest.probe.Seconds()),
 		Pass: count > 0 && failures == 0 && slowest.probe <= time.Duration(b.Within)}
 	if slow != "" {

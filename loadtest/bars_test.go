@@ -125,7 +125,7 @@ func TestEveryBarCanBeMissed(t *testing.T) {
 	unready := Bar{Kind: "unready", Service: "catalogue"}
 	idle := Bar{Kind: "idle", Service: "catalogue", Against: "healthy"}
 	workers := Bar{Kind: "workers", Phase: "fault", Service: "catalogue", Workers: 50}
-	probes := Bar{Kind: "probes", Within: Duration(50 * time.Millisecond)}
+	probes := Bar{Kind: "probes", Phase: "fault", Within: Duration(50 * time.Millisecond)}
 	flat := Bar{Kind: "flat", Phase: "fault", Window: Duration(10 * time.Second), Factor: 1.1}
 	letGo := Bar{Kind: "let-go", Phase: "recovery", Service: "recommendations", Path: "/",
 		Within: Duration(500 * time.Millisecond)}
@@ -256,13 +256,13 @@ func TestEveryBarCanBeMissed(t *testing.T) {
 		{"probes are quick", probes, func(*act) {}, ""},
 		{
 			"one probe is slow", probes,
-			func(p *act) { p.watch.samples["checkout"][7].probe = 51 * time.Millisecond },
+			func(p *act) { p.watch.samples["checkout"][40].probe = 51 * time.Millisecond },
 			"(checkout)",
 		},
 		{
 			"one probe fails", probes,
-			func(p *act) { p.watch.samples["checkout"][7].failed = true },
-			"1 of 500 failed",
+			func(p *act) { p.watch.samples["checkout"][40].failed = true },
+			"1 of 300 failed",
 		},
 
 		{"nothing grows", flat, func(*act) {}, ""},
