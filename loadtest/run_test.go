@@ -263,7 +263,7 @@ acts:
     defences: none
     predict: [p]
     phases:
-      - {name: healthy, for: 600ms}
+      - {name: healthy, for: 2s} # calls are whole: of eighty, one more or less is little
       - {name: fault, for: 700ms, faults: {recommendations: hold=90s}, defences: all}
       - {name: recovery, for: 300ms}
     bars:

@@ -10,6 +10,7 @@ import (
 	"path/filepath"
 	"regexp"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 )
@@ -104,12 +105,30 @@ func TestADeathIsTold(t *testing.T) {
 	}
 }
 
+// together is what several write at once, the services' logs among them, as to a terminal.
+type together struct {
+	mu   sync.Mutex
+	text strings.Builder
+}
+
+func (w *together) Write(p []byte) (int, error) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return w.text.Write(p)
+}
+
+func (w *together) String() string {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return w.text.String()
+}
+
 // openUp runs `holdfast up` until the test ends or the returned function is called, and returns when the shop is open.
 func openUp(t *testing.T, args ...string) (closeUp func()) {
 	t.Helper()
 	ctx, cancel := context.WithCancel(context.WithoutCancel(t.Context())) // cleaning up outlives the test's context
 	out, in := io.Pipe()
-	var errs strings.Builder
+	var errs together
 	code := make(chan int, 1)
 	go func() {
 		code <- run(ctx, args, in, &errs)
