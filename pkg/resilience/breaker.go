@@ -45,6 +45,9 @@ func newBreaker(rules Breaker, slots int, flight *flight, now time.Time) *breake
 		IsExcluded:    func(err error) bool { return err == errNeutral },
 		OnStateChange: func(_ string, _, to gobreaker.State) { b.enter(to, time.Now()) },
 	})
+	if rules.Mode == ForcedOpen {
+		b.state, b.probesAt = gobreaker.StateOpen, now.Add(Unbounded)
+	}
 	return b
 }
 
@@ -60,29 +63,26 @@ func (b *breaker) admit(now time.Time) (ticket, bool) {
 	if b == nil {
 		return ticket{}, true
 	}
-	t := ticket{breaker: b, generation: b.generation}
 	if b.state == gobreaker.StateClosed {
-		return t, true
+		return ticket{breaker: b, generation: b.generation}, true
 	}
-	if now.Before(b.probesAt) {
-		return ticket{}, false
+	if !now.Before(b.probesAt) {
+		if done, err := b.machine.Allow(); err == nil { // half-open now, if it was not
+			return ticket{breaker: b, generation: b.generation, probe: done}, true
+		}
 	}
-	done, err := b.machine.Allow() // half-open now, if it was not
-	if err != nil {
-		return ticket{}, false
-	}
-	t.generation, t.probe = b.generation, done
-	return t, true
+	return ticket{}, false
 }
 
 // verdict is what a result means to the breaker: healthy, or a sum of what was wrong with it, or nothing at all.
 type verdict uint8
 
 const (
-	healthy verdict = 0
-	slow    verdict = 1 // timed out, or answered after SlowAfter
-	failed  verdict = 2 // did not succeed
-	neutral verdict = 4 // says nothing of the dependency
+	healthy   verdict = 0
+	slow      verdict = 1 // timed out, or answered after SlowAfter
+	failed    verdict = 2 // did not succeed
+	permanent verdict = 4 // and no waiting heals it
+	neutral   verdict = 8 // says nothing of the dependency
 )
 
 // report counts a result, once for each ticket, unless the breaker has changed its state, or the policy its breaker,
@@ -99,9 +99,13 @@ func (b *breaker) report(t ticket, v verdict, slowAfter time.Duration, now time.
 		return
 	}
 	b.window.add(v, now)
-	if v&failed != 0 {
+	switch {
+	case v&permanent != 0:
+		b.trip()
+		return
+	case v&failed != 0:
 		b.consecutive++
-	} else {
+	default:
 		b.consecutive = 0
 	}
 	b.judge(b.flight.slow(now, slowAfter), now)
@@ -180,7 +184,7 @@ func (b *breaker) read() (state string, probesAt time.Time) {
 	if b == nil {
 		return "none", time.Time{}
 	}
-	if b.state == gobreaker.StateOpen {
+	if b.state == gobreaker.StateOpen && b.rules.Mode != ForcedOpen {
 		probesAt = b.probesAt
 	}
 	return b.state.String(), probesAt

@@ -119,13 +119,15 @@ func (e *panicError) Error() string { return fmt.Sprintf("panic: %v\n%s", e.valu
 // attempt is one try of a call, from its slot to its outcome. It is the context that the call's function gets.
 type attempt struct {
 	lazy
-	stop     func() bool // of what waits for the attempt's end; nil: nothing does
 	endpoint *Endpoint
 	policy   *policy
 	started  time.Time
 	limit    time.Duration // what the policy allows: Timeout or ProbeTimeout
 	ticket   ticket
 	freed    atomic.Bool // the slot
+
+	// Of what waits for the attempt's end, or for that of the probe; nil: nothing does.
+	stop, stopProbe func() bool
 
 	// Guarded by the endpoint's mutex.
 	older, newer *attempt
@@ -137,6 +139,8 @@ type attempt struct {
 	cut        atomic.Bool  // by a timer of the transport: connect, TLS
 	retryAfter atomic.Int64 // ns
 	final      atomic.Bool  // must not be repeated
+
+	permanent atomic.Bool // what it met is not to heal
 }
 
 type attemptKey struct{}
@@ -164,15 +168,26 @@ func (a *attempt) release() {
 // answer, or what went wrong.
 func (a *attempt) finish(err error) (answered error, failed *Error) {
 	o := a.classify(err)
+	if o == Failure {
+		if err == nil {
+			err = fmt.Errorf("status %d", a.status.Load())
+		}
+		if _, ok := errors.AsType[*permanentError](err); ok {
+			a.final.Store(true)
+			a.permanent.Store(true)
+		}
+	}
 	a.endpoint.settle(a, o)
-	if a.stop != nil {
-		a.stop()
+	for _, stop := range [...]func() bool{a.stop, a.stopProbe} {
+		if stop != nil {
+			stop()
+		}
 	}
 	a.end()
 	if expected, ok := err.(*expectedError); ok {
 		return expected.error, nil
 	}
-	if err == nil || o == Success {
+	if o == Success {
 		return err, nil
 	}
 	return nil, a.failure(o, err)
@@ -225,6 +240,9 @@ func (a *attempt) verdict(o Outcome, elapsed time.Duration) verdict {
 	case Success:
 		return v
 	case Failure, Panicked:
+		if a.permanent.Load() {
+			v |= permanent
+		}
 		return v | failed
 	case Timeout:
 		if v == slow || a.cut.Load() {

@@ -127,9 +127,6 @@ func (e *Endpoint) single(ctx context.Context, p *policy, r *http.Request) (*htt
 		a.release()
 		return nil, failed
 	}
-	if a.stop != nil {
-		a.stop()
-	}
 	// The slot comes back at the deadline even if nobody reads or closes the body.
 	a.stop = context.AfterFunc(&a.lazy, func() {
 		a.overdue()

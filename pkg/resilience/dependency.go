@@ -1,7 +1,6 @@
 package resilience
 
 import (
-	"fmt"
 	"log/slog"
 	"net"
 	"net/http"
@@ -138,10 +137,4 @@ func (d *Dependency) Endpoint(name string) *Endpoint {
 		d.endpoints[name] = e
 	}
 	return e
-}
-
-// String returns the name and the limits in force.
-func (d *Dependency) String() string {
-	p := d.Policy()
-	return fmt.Sprintf("%s (timeout %v, slots %d)", d.name, p.Timeout, p.Slots)
 }

@@ -22,8 +22,9 @@ type Endpoint struct {
 	outcomes  [len(Outcomes)]atomic.Uint64
 	fallbacks atomic.Uint64
 	retries   atomic.Uint64
-	abandoned atomic.Int64 // calls walked away from that still run
-	hung      atomic.Int64 // fallback functions that still run, and nobody waits for
+	observed  atomic.Uint64 // calls let through by a breaker that only observes
+	abandoned atomic.Int64  // calls walked away from that still run
+	hung      atomic.Int64  // fallback functions that still run, and nobody waits for
 	durations prometheus.Histogram
 	timeouts  sampler
 
@@ -63,12 +64,18 @@ func (e *Endpoint) apply(old, now *policy) {
 	}
 }
 
+var epoch = time.Now()
+
+// clock is time.Now by the monotonic clock alone, at half its price: to a refusal, the clock is what costs most. What it
+// returns is only to be compared; its wall time is off by as much as that has been set since the start.
+func clock() time.Time { return epoch.Add(time.Since(epoch)) }
+
 // begin takes all that an attempt needs, or tells why nothing may be sent.
 func (e *Endpoint) begin(caller context.Context, p *policy) (*attempt, *Error) {
 	if caller.Err() != nil {
 		return nil, e.refuse(Expired)
 	}
-	now := time.Now()
+	now := clock()
 	latest, bounded := caller.Deadline()
 	if bounded {
 		latest = latest.Add(-p.Reserve)
@@ -83,7 +90,7 @@ func (e *Endpoint) begin(caller context.Context, p *policy) (*attempt, *Error) {
 			e.mu.Unlock()
 			return nil, e.refuse(e.whyNoSlot(caller, p, latest))
 		}
-		if now = time.Now(); bounded && !now.Before(latest) {
+		if now = clock(); bounded && !now.Before(latest) {
 			e.dep.slots.release()
 			return nil, e.refuse(Expired)
 		}
@@ -93,7 +100,13 @@ func (e *Endpoint) begin(caller context.Context, p *policy) (*attempt, *Error) {
 	e.mu.Lock()
 	e.breaker.look(p.slowAfter(), now)
 	ticket, ok := e.breaker.admit(now)
+	observing := e.breaker != nil && e.breaker.rules.Mode == Observing
+	if !ok && observing {
+		e.observed.Add(1)
+		ok = true // without a ticket: a breaker that acts would not have heard of it
+	}
 	if ok {
+		now = time.Now()
 		a = &attempt{endpoint: e, policy: p, started: now, limit: p.Timeout, ticket: ticket}
 		e.flight.add(a)
 	}
@@ -104,7 +117,7 @@ func (e *Endpoint) begin(caller context.Context, p *policy) (*attempt, *Error) {
 	}
 
 	a.caller = caller
-	if ticket.probe != nil {
+	if ticket.probe != nil && !observing {
 		a.limit = p.probeTimeout()
 	}
 	if a.limit != Unbounded {
@@ -113,11 +126,25 @@ func (e *Endpoint) begin(caller context.Context, p *policy) (*attempt, *Error) {
 	if bounded && (a.latest.IsZero() || latest.Before(a.latest)) {
 		a.latest = latest
 	}
-	if ticket.probe != nil {
-		// gobreaker has no way out of half-open if a probe never reports.
-		a.stop = context.AfterFunc(&a.lazy, a.overdue)
+	// gobreaker has no way out of half-open if a probe never reports.
+	switch {
+	case ticket.probe == nil:
+	case observing:
+		a.stopProbe = time.AfterFunc(p.probeTimeout(), func() { e.giveUpProbe(a) }).Stop
+	default:
+		a.stopProbe = context.AfterFunc(&a.lazy, a.overdue)
 	}
 	return a, nil
+}
+
+// giveUpProbe reports a probe that is late, and leaves its attempt alone.
+func (e *Endpoint) giveUpProbe(a *attempt) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	if !a.settled {
+		e.breaker.report(a.ticket, slow|failed, a.policy.slowAfter(), time.Now())
+		a.ticket = ticket{}
+	}
 }
 
 func (e *Endpoint) waitForSlot(caller context.Context, p *policy, latest time.Time) bool {

@@ -331,3 +331,40 @@ func ExampleExpected() {
 	// true success
 	// success: 1
 }
+
+// What no waiting heals opens the breaker at once; the next probe, after the cooldown, finds out whether it has been mended.
+func ExamplePermanent() {
+	rates := open(resilience.Policy{
+		Timeout: time.Second, Slots: 20,
+		Breaker: resilience.Breaker{Consecutive: 5, Window: time.Minute, Cooldown: 30 * time.Second},
+	}).Endpoint("latest")
+	ask := func(context.Context) (int, error) {
+		return 0, resilience.Permanent(errors.New("the key is revoked"))
+	}
+	for range 2 {
+		_, err := resilience.Call(context.Background(), rates, ask)
+		fmt.Println(err)
+	}
+
+	// Output:
+	// recommendations/latest: failure: the key is revoked
+	// recommendations/latest: short_circuited: the breaker is open
+}
+
+// A new breaker that only observes: it counts what it would have refused.
+func ExampleBreakerMode() {
+	dep := open(resilience.Policy{
+		Timeout: time.Second, Slots: 20,
+		Breaker: resilience.Breaker{Mode: resilience.Observing, Consecutive: 3, Window: time.Minute, Cooldown: 30 * time.Second},
+	})
+	for range 10 {
+		_, _ = resilience.Call(context.Background(), dep.Endpoint("related"), func(context.Context) (int, error) {
+			return 0, errors.New("status 500")
+		})
+	}
+	seen := dep.Snapshot().Endpoints[0]
+	fmt.Println("sent", seen.Outcomes["failure"], "refused", seen.Outcomes["short_circuited"], "would have refused", seen.Observed)
+
+	// Output:
+	// sent 10 refused 0 would have refused 7
+}

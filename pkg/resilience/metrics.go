@@ -33,10 +33,12 @@ var (
 	slotsInUseDesc = desc("slots_in_use", "Calls that hold a slot.", "dependency")
 	oldestDesc     = desc("oldest_call_age_seconds", "Age of the oldest attempt in flight.", "dependency", "endpoint")
 	breakerDesc    = desc("breaker_state", "0 closed, 1 half-open, 2 open.", "dependency", "endpoint")
-	fallbacksDesc  = desc("fallbacks_total", "Calls answered by a fallback.", "dependency", "endpoint")
-	retriesDesc    = desc("retries_total", "Attempts beyond a call's first.", "dependency", "endpoint")
-	budgetDesc     = desc("retry_budget_tokens", "Retries that may be made now.", "dependency")
-	abandonedDesc  = desc("abandoned_calls", "Functions walked away from that still run, and hold a slot.",
+	observedDesc   = desc("breaker_observed_total",
+		"Calls that an observing breaker let through and an acting one would have refused.", "dependency", "endpoint")
+	fallbacksDesc = desc("fallbacks_total", "Calls answered by a fallback.", "dependency", "endpoint")
+	retriesDesc   = desc("retries_total", "Attempts beyond a call's first.", "dependency", "endpoint")
+	budgetDesc    = desc("retry_budget_tokens", "Retries that may be made now.", "dependency")
+	abandonedDesc = desc("abandoned_calls", "Functions walked away from that still run, and hold a slot.",
 		"dependency", "endpoint")
 )
 
@@ -63,6 +65,7 @@ func (d *Dependency) Collect(ch chan<- prometheus.Metric) {
 		}
 		gauge(oldestDesc, s.OldestCall.Seconds(), d.name, e.name)
 		gauge(breakerDesc, map[string]float64{"half-open": 1, "open": 2}[s.Breaker], d.name, e.name)
+		count(observedDesc, s.Observed, d.name, e.name)
 		count(fallbacksDesc, s.Fallbacks, d.name, e.name)
 		count(retriesDesc, s.Retries, d.name, e.name)
 		gauge(abandonedDesc, float64(e.abandoned.Load()), d.name, e.name)
@@ -99,6 +102,7 @@ type EndpointSnapshot struct {
 	Outcomes   map[string]uint64 // by Outcome.String
 	Fallbacks  uint64
 	Retries    uint64
+	Observed   uint64 // calls that an acting breaker would have refused, and an observing one let through
 	// Durations are the cumulative counts of attempts by upper bound in seconds, as a Prometheus histogram has them.
 	Durations map[float64]uint64
 }
@@ -124,6 +128,7 @@ func (e *Endpoint) snapshot() EndpointSnapshot {
 		Outcomes:  make(map[string]uint64, len(Outcomes)),
 		Fallbacks: e.fallbacks.Load(),
 		Retries:   e.retries.Load(),
+		Observed:  e.observed.Load(),
 		Durations: buckets(e.durations),
 	}
 	for _, o := range Outcomes {

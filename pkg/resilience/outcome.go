@@ -98,6 +98,19 @@ type expectedError struct{ error }
 
 func (e *expectedError) Unwrap() error { return e.error }
 
+// Permanent marks err as one that no waiting heals, a revoked key for instance: Call counts a failure and does not
+// repeat it, and the endpoint's breaker opens at once, whatever its rules.
+func Permanent(err error) error {
+	if err == nil {
+		return nil
+	}
+	return &permanentError{err}
+}
+
+type permanentError struct{ error }
+
+func (e *permanentError) Unwrap() error { return e.error }
+
 // endedBy tells who ended an attempt that was sent, by asking its context and not the error. Only its caller cancels
 // it; a caller that leaves after its time was over changes nothing.
 func endedBy(attempt context.Context) Outcome {

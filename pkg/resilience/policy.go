@@ -94,9 +94,25 @@ type Breaker struct {
 	Cooldown time.Duration
 	// Probes is how many calls are let through at half-open, and how many must succeed in a row to close. 0 means 1.
 	Probes int
+	// Mode says what comes of a decision; the zero value acts on it.
+	Mode BreakerMode
 }
 
-func (b Breaker) enabled() bool { return b != Breaker{} }
+// BreakerMode says whether a breaker acts. The modes other than Acting and Observing need no rules.
+type BreakerMode uint8
+
+const (
+	// Acting refuses calls while it is open.
+	Acting BreakerMode = iota
+	// Observing decides and counts, but refuses nothing and cuts no probe short: to try rules before they matter.
+	Observing
+	// ForcedOpen refuses every call, until another policy is applied.
+	ForcedOpen
+	// Disabled refuses nothing and decides nothing, and keeps the rules for later.
+	Disabled
+)
+
+func (b Breaker) enabled() bool { return b != Breaker{} && b.Mode != Disabled }
 
 // validate tells every broken rule at once.
 func (p *Policy) validate(name string) error {
@@ -136,9 +152,7 @@ func (p *Policy) validate(name string) error {
 	}
 	within("ProbeTimeout", p.ProbeTimeout)
 	p.Retry.validate(bad)
-	if p.Breaker.enabled() {
-		p.Breaker.validate(p, bad)
-	}
+	p.Breaker.validate(p, bad)
 	return errors.Join(errs...)
 }
 
@@ -161,6 +175,12 @@ func (r Retry) validate(bad func(field string, value any, rule string)) {
 }
 
 func (b Breaker) validate(p *Policy, bad func(field string, value any, rule string)) {
+	if b.Mode > Disabled {
+		bad("Breaker.Mode", uint8(b.Mode), "must be Acting, Observing, ForcedOpen or Disabled")
+	}
+	if b == (Breaker{Mode: b.Mode}) && b.Mode != Observing {
+		return // no rules, and none needed
+	}
 	rate := func(field string, r float64) {
 		switch {
 		case !(r >= 0 && r <= 1):
