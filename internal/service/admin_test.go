@@ -281,7 +281,8 @@ func TestStateNames(t *testing.T) {
 		"process.cpu_seconds", "dependencies.name", "dependencies.slots", "dependencies.in_use", "dependencies.high_water",
 		"dependencies.oldest_call_ms", "dependencies.endpoints.name", "dependencies.endpoints.breaker",
 		"dependencies.endpoints.opens_at", "dependencies.endpoints.fallbacks", "dependencies.endpoints.retries",
-		"dependencies.endpoints.p50_ms", "dependencies.endpoints.p99_ms"}
+		"dependencies.endpoints.p50_ms", "dependencies.endpoints.p99_ms", "dependencies.timeout_ms",
+		"dependencies.endpoints.durations.le_ms", "dependencies.endpoints.durations.count"}
 	for _, outcome := range resilience.Outcomes {
 		want = append(want, "dependencies.endpoints.outcomes."+outcome.String())
 	}
@@ -295,7 +296,7 @@ func TestStateNames(t *testing.T) {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
 	e := s.now().Dependencies[0].Endpoints[0]
-	if e.Outcomes["success"] != 1 || e.P50MS <= 0 || e.P99MS < e.P50MS {
+	if e.Outcomes["success"] != 1 || e.P50MS <= 0 || e.P99MS < e.P50MS || e.Durations.Count() != 1 {
 		t.Errorf("endpoint %+v", e)
 	}
 	if p := s.now().Process; p.FDs < 5 || p.FDsLimit == 0 || p.RSSBytes < 1<<20 || p.CPUSeconds <= 0 || p.Goroutines < 5 {

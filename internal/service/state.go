@@ -2,9 +2,6 @@ package service
 
 import (
 	"context"
-	"maps"
-	"math"
-	"slices"
 	"sync"
 	"time"
 
@@ -47,6 +44,7 @@ type ProcessState struct {
 // DependencyState tells of the calls to one dependency.
 type DependencyState struct {
 	Name         string          `json:"name"`
+	TimeoutMS    float64         `json:"timeout_ms"` // of one attempt; 0: none
 	Slots        int             `json:"slots"`
 	InUse        int             `json:"in_use"`
 	HighWater    int             `json:"high_water"` // since the last mark
@@ -65,6 +63,7 @@ type EndpointState struct {
 	Retries   uint64            `json:"retries"`
 	P50MS     float64           `json:"p50_ms"`
 	P99MS     float64           `json:"p99_ms"`
+	Durations Histogram         `json:"durations"` // of all attempts since the start
 }
 
 // state reads everything.
@@ -85,15 +84,16 @@ func (c *Chassis) state() State {
 	for _, dep := range c.board.Dependencies() {
 		d := dep.Snapshot()
 		state := DependencyState{
-			Name: d.Name, Slots: limit(d.Slots), InUse: d.InUse, HighWater: d.HighWater,
-			OldestCallMS: milliseconds(d.OldestCall), Endpoints: []EndpointState{},
+			Name: d.Name, TimeoutMS: timeoutMS(dep.Policy().Timeout), Slots: limit(d.Slots), InUse: d.InUse,
+			HighWater: d.HighWater, OldestCallMS: milliseconds(d.OldestCall), Endpoints: []EndpointState{},
 		}
 		for _, e := range d.Endpoints {
-			recent := c.window.since(d.Name, e.Name, e.Durations)
+			durations := newHistogram(e.Durations)
+			recent := c.window.since(d.Name, e.Name, durations)
 			state.Endpoints = append(state.Endpoints, EndpointState{
 				Name: e.Name, Breaker: e.Breaker, OpensAt: instant(e.OpensAt), Outcomes: e.Outcomes,
 				Fallbacks: e.Fallbacks, Retries: e.Retries,
-				P50MS: 1000 * quantile(0.50, recent), P99MS: 1000 * quantile(0.99, recent),
+				P50MS: recent.Quantile(0.50), P99MS: recent.Quantile(0.99), Durations: durations,
 			})
 		}
 		s.Dependencies = append(s.Dependencies, state)
@@ -107,6 +107,14 @@ func limit(n int) int {
 		return 0
 	}
 	return n
+}
+
+// timeoutMS tells Unbounded as 0, for the same reason.
+func timeoutMS(d time.Duration) float64 {
+	if d == resilience.Unbounded {
+		return 0
+	}
+	return milliseconds(d)
 }
 
 // instant tells the zero time as null.
@@ -126,7 +134,7 @@ const rotation = 10 * time.Second
 // is the last 10 to 20 seconds.
 type window struct {
 	mu          sync.Mutex
-	older, last map[endpointName]map[float64]uint64
+	older, last map[endpointName]Histogram
 }
 
 type endpointName struct{ dependency, endpoint string }
@@ -150,11 +158,11 @@ func (c *Chassis) watch(ctx context.Context) error {
 }
 
 func (w *window) rotate(deps []*resilience.Dependency) {
-	now := make(map[endpointName]map[float64]uint64)
+	now := make(map[endpointName]Histogram)
 	for _, dep := range deps {
 		d := dep.Snapshot()
 		for _, e := range d.Endpoints {
-			now[endpointName{d.Name, e.Name}] = e.Durations
+			now[endpointName{d.Name, e.Name}] = newHistogram(e.Durations)
 		}
 	}
 	w.mu.Lock()
@@ -163,35 +171,8 @@ func (w *window) rotate(deps []*resilience.Dependency) {
 }
 
 // since returns the histogram of the window: durations less what they were when it began.
-func (w *window) since(dependency, endpoint string, durations map[float64]uint64) map[float64]uint64 {
+func (w *window) since(dependency, endpoint string, durations Histogram) Histogram {
 	w.mu.Lock()
-	began := w.older[endpointName{dependency, endpoint}]
-	w.mu.Unlock()
-	recent := maps.Clone(durations)
-	for bound, count := range began {
-		recent[bound] -= count
-	}
-	return recent
-}
-
-// quantile reads the q-quantile from cumulative bucket counts keyed by upper bound, evenly spread inside a bucket as
-// Prometheus reads it; of the last bucket, which has no bound, its lower one. 0 where nothing was counted.
-func quantile(q float64, buckets map[float64]uint64) float64 {
-	bounds := slices.Sorted(maps.Keys(buckets))
-	if len(bounds) == 0 || buckets[bounds[len(bounds)-1]] == 0 {
-		return 0
-	}
-	rank := q * float64(buckets[bounds[len(bounds)-1]])
-	lower, below := 0.0, uint64(0)
-	for _, bound := range bounds {
-		count := buckets[bound]
-		if float64(count) >= rank && count > below {
-			if math.IsInf(bound, 1) {
-				return lower
-			}
-			return lower + (bound-lower)*(rank-float64(below))/float64(count-below)
-		}
-		lower, below = bound, count
-	}
-	return lower
+	defer w.mu.Unlock()
+	return durations.Since(w.older[endpointName{dependency, endpoint}])
 }
