@@ -33,6 +33,7 @@ type cli struct {
 	Defences defencesCommand `cmd:"" help:"Show the defences of a running shop, or switch them."`
 	Fault    faultCommand    `cmd:"" help:"Hold or refuse a service's requests on purpose."`
 	Loadtest loadtestCommand `cmd:"" help:"Break the shop under load and judge what is left of it."`
+	Predict  predictCommand  `cmd:"" help:"Say from a few numbers what a slow dependency will do."`
 	Budgets  budgetsCommand  `cmd:"" help:"Print every call between the services, and what bounds it."`
 	Health   healthCommand   `cmd:"" help:"Exit 0 when a URL answers 200 within a second."`
 }

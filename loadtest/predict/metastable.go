@@ -19,7 +19,7 @@ const (
 type Sustained struct {
 	Tries     int     // how often one person asks, until patience ends
 	Load      float64 // requests a second when nobody is served: λ·tries
-	Capacity  float64 // requests a second that the workers can finish: W/s; +Inf without limit or without work
+	Capacity  float64 // requests a second that the workers can finish: W/s; +Inf without limit
 	Recovers  float64 // people a second up to whom the service is stable: W/(s·tries)
 	Stability Stability
 }
@@ -29,8 +29,8 @@ type Sustained struct {
 //	λ·tries > W/s ≥ λ, tries = ⌈patience / refresh⌉
 //
 // workers is W; rate is λ, people a second, each with one page to see; work is s, how long a request keeps its worker
-// when all is well; refresh is after how long a person closes the connection and asks again, 0 for never; patience is
-// when they leave for good. With patience 10 s and refresh 3 s, people ask at 0, 3, 6 and 9 s.
+// when all is well, more than nothing; refresh is after how long a person closes the connection and asks again, 0 for
+// never; patience is when they leave for good. With patience 10 s and refresh 3 s, people ask at 0, 3, 6 and 9 s.
 //
 // It is the vulnerable state of N. Bronson, A. Aghayev, A. Charapko, T. Zhu, "Metastable Failures in Distributed
 // Systems", HotOS 2021: a load that is borne, a trigger, and a sustaining effect that is more than the capacity; here
@@ -44,7 +44,7 @@ type Sustained struct {
 // which makes it worse.
 func Sustain(workers int, rate float64, work, refresh, patience time.Duration) (Sustained, error) {
 	err := errors.Join(within("workers", float64(workers), 0, most), within("rate", rate, 0, most),
-		within("work in seconds", work.Seconds(), 0, most), within("refresh in seconds", refresh.Seconds(), 0, most),
+		within("work in seconds", work.Seconds(), 1e-9, most), within("refresh in seconds", refresh.Seconds(), 0, most),
 		within("patience in seconds", patience.Seconds(), 0, most))
 	if err != nil {
 		return Sustained{}, err

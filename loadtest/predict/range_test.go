@@ -126,6 +126,7 @@ func TestInputsOutOfRange(t *testing.T) {
 		{"refresh", func(d time.Duration) error { return second(Sustain(9, 1, 1, d, 1)) }},
 		{"patience", func(d time.Duration) error { return second(Sustain(9, 1, 1, 1, d)) }},
 	}
+	refused(t, "work in seconds", 0, second(Sustain(9, 1, 0, 1, 1)))
 	for _, f := range durations {
 		for _, d := range []time.Duration{-1, math.MinInt64} {
 			refused(t, f.names+" in seconds", d, f.call(d))
