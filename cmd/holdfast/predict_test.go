@@ -96,6 +96,7 @@ func TestPredictRefuses(t *testing.T) {
 		{"metastable --workers 1 --rate 1 --work 0s", "work", "from 1e-09"},
 		{"cascade catalogue", "<hop>", "must be NAME:workers=N,held=RATE"},
 		{"cascade a:workers=4", "<hop>", "must have workers and held"},
+		{"cascade a:held=4", "<hop>", "must have workers and held"},
 		{"cascade a:worker=4", "a: worker", "one of workers, busy, held, early, after"},
 		{"cascade a:workers=4,held=fast", "a: held", "must be a number"},
 		{"cascade a:workers=4,held=1 b:workers=4,held=1,after=c", "b waits for", "no hop before it"},
