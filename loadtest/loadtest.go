@@ -26,6 +26,9 @@ type Shop interface {
 	// Public and Admin return a service's base URL, as "http://127.0.0.1:8080".
 	Public(service string) string
 	Admin(service string) string
+	// Restart ends the process of a service as an orchestrator would and starts it anew at the same addresses; it
+	// returns when the service is ready.
+	Restart(ctx context.Context, service string) error
 	// Close stops what the Opener started. It must work after the Opener's context has ended.
 	Close(ctx context.Context) error
 }

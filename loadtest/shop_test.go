@@ -103,6 +103,8 @@ func (s *fakeShop) Public(service string) string { return s.server.URL + "/" + s
 func (s *fakeShop) Admin(service string) string  { return s.server.URL + "/admin/" + service }
 func (s *fakeShop) Close(context.Context) error  { s.closed.Store(true); return nil }
 
+func (s *fakeShop) Restart(context.Context, string) error { return nil }
+
 func (s *fakeShop) open(context.Context, Environment) (Shop, error) { return s, nil }
 
 func (s *fakeShop) apiBooks(w http.ResponseWriter, r *http.Request) {

@@ -29,6 +29,11 @@ func (a addresses) Public(service string) string { return a[service].Public }
 func (a addresses) Admin(service string) string  { return a[service].Admin }
 func (a addresses) Close(context.Context) error  { return nil }
 
+// Restart refuses: who started these services, and how, is not known here.
+func (a addresses) Restart(_ context.Context, service string) error {
+	return fmt.Errorf("cannot restart %s: this command did not start it", service)
+}
+
 // rows is the table of the addresses, what people need first on top.
 func (a addresses) rows() [][]string {
 	rows := [][]string{{"service", "public", "admin"}}
