@@ -12,11 +12,10 @@ import (
 // naiveConnectTimeout is the dial timeout of Go's own default transport: the one bound that ordinary code has.
 const naiveConnectTimeout = 30 * time.Second
 
-// sharedTransport is the transport of ordinary code: one for all dependencies of the process, with Go's own defaults
-// (see http.DefaultTransport), in which idle connections a host are few and connections a host are without limit.
-// pool, if positive, is a limit on all calls through it, as a client in a shared library may have.
-func sharedTransport(idle, pool int, connect time.Duration) http.RoundTripper {
-	t := &http.Transport{
+// ordinaryTransport is the transport of ordinary code, with Go's own defaults (see http.DefaultTransport), in which
+// connections a host are without limit; of the idle ones it keeps as many a host as idle says.
+func ordinaryTransport(idle int, connect time.Duration) *http.Transport {
+	return &http.Transport{
 		Proxy:                 http.ProxyFromEnvironment,
 		DialContext:           (&net.Dialer{Timeout: connect, KeepAlive: 30 * time.Second}).DialContext,
 		ForceAttemptHTTP2:     true,
@@ -26,6 +25,12 @@ func sharedTransport(idle, pool int, connect time.Duration) http.RoundTripper {
 		TLSHandshakeTimeout:   10 * time.Second,
 		ExpectContinueTimeout: time.Second,
 	}
+}
+
+// sharedTransport is one ordinary transport for all dependencies of the process. pool, if positive, is a limit on all
+// calls through it, as a client in a shared library may have.
+func sharedTransport(idle, pool int, connect time.Duration) http.RoundTripper {
+	t := ordinaryTransport(idle, connect)
 	if pool <= 0 {
 		return t
 	}

@@ -19,6 +19,9 @@ type Environment struct {
 	SharedClientPool int    // calls in all through the shared client when bulkheads are off; 0: no limit
 	SharedClientIdle int    // idle connections a host that it keeps
 	NaiveAttempts    [2]int // of the page and of the client library, one loop in the other, when retry_budget is off
+
+	ClientIgnoresTimeouts bool // an upgraded client library: calls outlive their timeout and their caller
+	WalkAway              bool // callers leave at the timeout what ignores it; its slot stays taken: Policy.WalkAway
 }
 
 // What shedding does with those for whom no worker is free: a line as long as there are workers, in which nobody
@@ -48,6 +51,8 @@ type Switchboard struct {
 	// One shared transport for each way of dialling, made when first needed and kept: a client that is rebuilt
 	// with each switch would leave its connections behind.
 	shared map[time.Duration]http.RoundTripper
+	// Of a client that ignores timeouts, one for each dependency, made and kept likewise.
+	own map[string]*http.Transport
 }
 
 // era is a while in which the switches stand as they do, with the requests that began without bounds, in it or before.
@@ -63,6 +68,7 @@ func New(initial Set, env Environment, log *slog.Logger) (*Switchboard, error) {
 		log:      log,
 		deadline: &resilience.Deadline{Trust: true}, // of all services but the edge
 		shared:   map[time.Duration]http.RoundTripper{},
+		own:      map[string]*http.Transport{},
 	}
 	var err error
 	if s.admission, err = resilience.NewAdmission(s.admissionPolicy(initial)); err != nil {
@@ -200,7 +206,8 @@ func (s *Switchboard) admissionPolicy(on Set) resilience.AdmissionPolicy {
 	return p
 }
 
-// policy is what becomes of an edge's policy when defences are off: what ordinary code does.
+// policy is what becomes of an edge's policy when defences are off, which is what ordinary code does, and with the
+// client that the environment asks for.
 func (s *Switchboard) policy(e Edge, on Set) resilience.Policy {
 	p := e.Policy
 	if !on.Timeouts {
@@ -223,12 +230,30 @@ func (s *Switchboard) policy(e Edge, on Set) resilience.Policy {
 		p.Retry = s.naiveRetry(e)
 	}
 	p.NoFallback = !on.Fallbacks
+	if s.env.ClientIgnoresTimeouts {
+		if p.Transport == nil {
+			p.Transport = s.ownOf(e)
+		}
+		p.Transport = heedless{p.Transport}
+	}
+	p.WalkAway = p.WalkAway || s.env.WalkAway
 	return p
+}
+
+// ownOf returns a dependency's own transport under a client that ignores timeouts, the one to connect too.
+func (s *Switchboard) ownOf(e Edge) http.RoundTripper {
+	t, ok := s.own[e.Dependency]
+	if !ok {
+		t = ordinaryTransport(e.Policy.Slots, naiveConnectTimeout)
+		t.MaxIdleConns = 0 // the slots bound them
+		s.own[e.Dependency] = t
+	}
+	return t
 }
 
 func (s *Switchboard) sharedBy(on Set) http.RoundTripper {
 	connect := naiveConnectTimeout
-	if on.Timeouts {
+	if on.Timeouts && !s.env.ClientIgnoresTimeouts {
 		connect = sharedConnectTimeout
 	}
 	t, ok := s.shared[connect]

@@ -32,6 +32,8 @@ type Config struct {
 	SharedPool    int           `name:"shared-client-pool" env:"SHARED_CLIENT_POOL" default:"0" help:"Connections in all of the shared client when bulkheads are off. 0: no limit, as Go."`
 	SharedIdle    int           `name:"shared-client-idle" env:"SHARED_CLIENT_IDLE" default:"2" help:"Idle connections a host that the shared client keeps."`
 	NaiveAttempts string        `env:"NAIVE_ATTEMPTS" default:"1,1" help:"Attempts of the two nested retry loops when retry_budget is off."`
+	IgnoreTimeout string        `name:"client-ignores-timeouts" env:"CLIENT_IGNORES_TIMEOUTS" default:"off" help:"on: calls outlive their timeout and their caller, as if an upgraded client library ignored both. No defence undoes it."`
+	WalkAway      string        `env:"WALK_AWAY" default:"off" help:"on: callers leave a call at its timeout although it ignores that; its slot stays taken until it ends."`
 	LogLevel      string        `env:"LOG_LEVEL" default:"info" help:"debug, info, warn or error. debug logs every request."`
 	DrainDelay    time.Duration `env:"DRAIN_DELAY" default:"100ms" help:"How long a stopping service still accepts, while /readyz says 503. In Kubernetes: a few seconds."`
 	DrainTimeout  time.Duration `env:"DRAIN_TIMEOUT" default:"10s" help:"How long a stopping service waits for requests in progress."`
@@ -45,6 +47,7 @@ func Defaults(name string) Config {
 	}
 	return Config{
 		Workers: workers, MaxConns: 8192, Defences: "all", Faults: "off", SharedIdle: 2, NaiveAttempts: "1,1",
+		IgnoreTimeout: "off", WalkAway: "off",
 		LogLevel: "info", DrainDelay: 100 * time.Millisecond, DrainTimeout: 10 * time.Second,
 	}
 }
@@ -117,18 +120,19 @@ func (cfg Config) settings(name string) (settings, error) {
 	if s.defences, err = defence.Parse(cfg.Defences, defence.All); err != nil {
 		errs = append(errs, fmt.Errorf("DEFENCES=%q: %w", cfg.Defences, err))
 	}
-	switch cfg.Faults {
-	case "on":
-		s.faults = true
-	case "off":
-	default:
-		broken("FAULTS", strconv.Quote(cfg.Faults), "on or off")
+	on := func(variable, value string) bool {
+		if value != "on" && value != "off" {
+			broken(variable, strconv.Quote(value), "on or off")
+		}
+		return value == "on"
 	}
+	s.faults = on("FAULTS", cfg.Faults)
 	if s.level, err = parseLevel(cfg.LogLevel); err != nil {
 		broken("LOG_LEVEL", strconv.Quote(cfg.LogLevel), "debug, info, warn or error")
 	}
 	s.env = defence.Environment{
 		Workers: cfg.Workers, SharedClientPool: cfg.SharedPool, SharedClientIdle: cfg.SharedIdle,
+		ClientIgnoresTimeouts: on("CLIENT_IGNORES_TIMEOUTS", cfg.IgnoreTimeout), WalkAway: on("WALK_AWAY", cfg.WalkAway),
 	}
 	if s.env.NaiveAttempts, err = parseAttempts(cfg.NaiveAttempts); err != nil {
 		broken("NAIVE_ATTEMPTS", strconv.Quote(cfg.NaiveAttempts), "two numbers of 1 to 10, such as 1,1 or 4,4")

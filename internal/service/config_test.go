@@ -14,7 +14,7 @@ func TestConfigTellsEveryBrokenRuleAtOnce(t *testing.T) {
 	cfg := Config{
 		Addr: "nowhere", AdminAddr: "127.0.0.1:99999", Workers: -1, MaxConns: -2, OwnWork: -3, Defences: "all,-moat",
 		Faults: "maybe", SharedPool: -4, SharedIdle: -5, NaiveAttempts: "0,99", LogLevel: "loud",
-		DrainDelay: -6, DrainTimeout: -7,
+		IgnoreTimeout: "yes", WalkAway: "", DrainDelay: -6, DrainTimeout: -7,
 	}
 	_, err := New("catalogue", cfg)
 	if err == nil {
@@ -31,6 +31,8 @@ func TestConfigTellsEveryBrokenRuleAtOnce(t *testing.T) {
 		`SHARED_CLIENT_POOL=-4: must be`,
 		`SHARED_CLIENT_IDLE=-5: must be`,
 		`NAIVE_ATTEMPTS="0,99": must be two numbers of 1 to 10`,
+		`CLIENT_IGNORES_TIMEOUTS="yes": must be on or off`,
+		`WALK_AWAY="": must be on or off`,
 		`LOG_LEVEL="loud": must be debug, info, warn or error`,
 		`DRAIN_DELAY=-6ns: must be`,
 		`DRAIN_TIMEOUT=-7ns: must be`,
@@ -92,10 +94,19 @@ func TestAddressesByServiceName(t *testing.T) {
 	}
 }
 
+func TestTheClientsUpgradeReachesTheSwitchboard(t *testing.T) {
+	cfg := Defaults("catalogue")
+	cfg.IgnoreTimeout, cfg.WalkAway = "on", "on"
+	if s, err := cfg.settings("catalogue"); err != nil || !s.env.ClientIgnoresTimeouts || !s.env.WalkAway {
+		t.Errorf("got %+v (%v), want both on", s.env, err)
+	}
+}
+
 // What kong makes of an empty environment is Defaults: the values are written down twice, but they are the same.
 func TestDefaultsAreKongs(t *testing.T) {
 	for _, variable := range []string{"ADDR", "ADMIN_ADDR", "WORKERS", "MAX_CONNECTIONS", "OWN_WORK", "DEFENCES", "FAULTS",
-		"SHARED_CLIENT_POOL", "SHARED_CLIENT_IDLE", "NAIVE_ATTEMPTS", "LOG_LEVEL", "DRAIN_DELAY", "DRAIN_TIMEOUT"} {
+		"SHARED_CLIENT_POOL", "SHARED_CLIENT_IDLE", "NAIVE_ATTEMPTS", "CLIENT_IGNORES_TIMEOUTS", "WALK_AWAY",
+		"LOG_LEVEL", "DRAIN_DELAY", "DRAIN_TIMEOUT"} {
 		t.Setenv(variable, "") // which restores it after the test
 		os.Unsetenv(variable)
 	}
