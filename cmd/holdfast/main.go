@@ -30,11 +30,13 @@ const (
 type cli struct {
 	Up       upCommand       `cmd:"" help:"Open the whole shop: five processes on this machine, until Ctrl-C."`
 	Serve    serveCommand    `cmd:"" help:"Run one service."`
+	Balance  balanceCommand  `cmd:"" help:"Stand in for a Kubernetes Service: hand each request to the next replica of a service that is ready."`
 	Defences defencesCommand `cmd:"" help:"Show the defences of a running shop, or switch them."`
 	Fault    faultCommand    `cmd:"" help:"Hold or refuse a service's requests on purpose."`
 	Loadtest loadtestCommand `cmd:"" help:"Break the shop under load and judge what is left of it."`
 	Predict  predictCommand  `cmd:"" help:"Say from a few numbers what a slow dependency will do."`
 	Budgets  budgetsCommand  `cmd:"" help:"Print every call between the services, and what bounds it."`
+	Advise   adviseCommand   `cmd:"" help:"Watch the calls of a running shop and say which timeouts and slots do not fit them."`
 	Health   healthCommand   `cmd:"" help:"Exit 0 when a URL answers 200 within a second."`
 }
 
