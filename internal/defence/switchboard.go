@@ -22,6 +22,9 @@ type Environment struct {
 
 	ClientIgnoresTimeouts bool // an upgraded client library: calls outlive their timeout and their caller
 	WalkAway              bool // callers leave at the timeout what ignores it; its slot stays taken: Policy.WalkAway
+
+	NoQueue bool   // with shedding: nobody waits for a worker
+	Tuning  Tuning // limits other than those declared
 }
 
 // What shedding does with those for whom no worker is free: a line as long as there are workers, in which nobody
@@ -53,6 +56,8 @@ type Switchboard struct {
 	shared map[time.Duration]http.RoundTripper
 	// Of a client that ignores timeouts, one for each dependency, made and kept likewise.
 	own map[string]*http.Transport
+
+	begun, begunLate atomic.Uint64 // requests that got a worker; and those of them that nobody waited for any more
 }
 
 // era is a while in which the switches stand as they do, with the requests that began without bounds, in it or before.
@@ -82,6 +87,7 @@ func New(initial Set, env Environment, log *slog.Logger) (*Switchboard, error) {
 func (s *Switchboard) Open(e Edge) (*resilience.Dependency, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	e = s.env.Tuning.edge(e)
 	// Declared as if every defence were on: a policy that is wrong only then must not wait for the switch.
 	if _, err := resilience.New(e.Dependency, e.Policy); err != nil {
 		return nil, err
@@ -171,7 +177,7 @@ func (s *Switchboard) apply(is *era) error {
 // Within bounds a route: its deadline, or the detached context of ordinary code, and then a worker.
 func (s *Switchboard) Within(budget time.Duration) func(http.Handler) http.Handler {
 	return func(next http.Handler) http.Handler {
-		return s.deadline.Within(budget)(s.detach(s.admission.Middleware(next)))
+		return s.deadline.Within(budget)(s.detach(s.admission.Middleware(s.count(next))))
 	}
 }
 
@@ -184,7 +190,7 @@ func (s *Switchboard) detach(next http.Handler) http.Handler {
 			next.ServeHTTP(w, r)
 			return
 		}
-		ctx := r.Context()
+		ctx := context.WithValue(r.Context(), waitedFor{}, r.Context())
 		if !on.Deadlines {
 			ctx = context.WithoutCancel(ctx)
 		}
@@ -195,6 +201,28 @@ func (s *Switchboard) detach(next http.Handler) http.Handler {
 	})
 }
 
+// waitedFor is the key of the context that tells whether anybody waits for a detached request.
+type waitedFor struct{}
+
+// count notes the requests that are begun, and which of them are work for nobody: the time is over, or the caller has
+// left, while they stood in line.
+func (s *Switchboard) count(next http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		ctx, detached := r.Context().Value(waitedFor{}).(context.Context)
+		if !detached {
+			ctx = r.Context()
+		}
+		s.begun.Add(1)
+		if ctx.Err() != nil {
+			s.begunLate.Add(1)
+		}
+		next.ServeHTTP(w, r)
+	})
+}
+
+// Begun tells how many requests were given a worker, and for how many of them nobody waited any more.
+func (s *Switchboard) Begun() (all, late uint64) { return s.begun.Load(), s.begunLate.Load() }
+
 func (s *Switchboard) admissionPolicy(on Set) resilience.AdmissionPolicy {
 	p := resilience.AdmissionPolicy{Workers: s.env.Workers, Queue: resilience.Unlimited, MaxWait: resilience.Unbounded}
 	if p.Workers == 0 {
@@ -202,6 +230,9 @@ func (s *Switchboard) admissionPolicy(on Set) resilience.AdmissionPolicy {
 	}
 	if on.Shedding {
 		p.Queue, p.MaxWait, p.TargetWait = p.Workers, queueMaxWait, queueTargetWait
+		if s.env.NoQueue {
+			p.Queue = 0
+		}
 	}
 	return p
 }

@@ -5,6 +5,7 @@ import (
 	"log/slog"
 	"net/http"
 	"net/http/httptest"
+	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -211,5 +212,55 @@ func TestOpenRefusesWhatIsWrongWithDefencesOn(t *testing.T) {
 	}
 	if _, err := s.Open(edge); err == nil {
 		t.Error("the same dependency was opened twice")
+	}
+}
+
+// A person leaves the line. Ordinary code begins the request all the same, for nobody; with deadlines on it is refused.
+func TestWorkThatIsBegunForNobody(t *testing.T) {
+	for expr, want := range map[string][2]uint64{"all": {1, 0}, "none": {2, 1}, "none,+deadlines": {1, 0}} {
+		t.Run(expr, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				set, err := Parse(expr, All)
+				if err != nil {
+					t.Fatal(err)
+				}
+				s, _ := open(t, set, Environment{Workers: 1})
+				handler := s.Within(time.Hour)(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { time.Sleep(time.Minute) }))
+				ask := func(ctx context.Context) {
+					handler.ServeHTTP(httptest.NewRecorder(), httptest.NewRequestWithContext(ctx, http.MethodGet, "/", nil))
+				}
+				var first sync.WaitGroup
+				first.Go(func() { ask(t.Context()) })
+				synctest.Wait()
+				impatient, leave := context.WithTimeout(t.Context(), 50*time.Millisecond)
+				defer leave()
+				ask(impatient)
+				first.Wait()
+				if all, late := s.Begun(); all != want[0] || late != want[1] {
+					t.Errorf("%d begun, %d of them for nobody; want %v", all, late, want)
+				}
+			})
+		})
+	}
+}
+
+// Without a queue, who finds no worker is refused at once.
+func TestNoQueue(t *testing.T) {
+	for _, none := range []bool{false, true} {
+		synctest.Test(t, func(t *testing.T) {
+			s, _ := open(t, All, Environment{Workers: 1, NoQueue: none})
+			release, err := s.Admission().Acquire(t.Context(), resilience.Default)
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer release()
+			began := time.Now()
+			if _, err := s.Admission().Acquire(t.Context(), resilience.Default); err == nil {
+				t.Error("two workers of one")
+			}
+			if waited := time.Since(began); (waited == 0) != none {
+				t.Errorf("without a queue %v: refused after %v", none, waited)
+			}
+		})
 	}
 }

@@ -193,7 +193,7 @@ func (c *Chassis) Run(ctx context.Context, h http.Handler) error {
 	if c.ran.Swap(true) {
 		return errors.New("service: Run called twice")
 	}
-	if err := errors.Join(defence.CheckRoutes(c.routes), c.checkLedger()); err != nil {
+	if err := errors.Join(defence.CheckRoutes(c.routes), c.settings.env.Tuning.Check(c.board.Edges()), c.checkLedger()); err != nil {
 		return err
 	}
 	var lc net.ListenConfig

@@ -34,6 +34,8 @@ type Config struct {
 	NaiveAttempts string        `env:"NAIVE_ATTEMPTS" default:"1,1" help:"Attempts of the two nested retry loops when retry_budget is off."`
 	IgnoreTimeout string        `name:"client-ignores-timeouts" env:"CLIENT_IGNORES_TIMEOUTS" default:"off" help:"on: calls outlive their timeout and their caller, as if an upgraded client library ignored both. No defence undoes it."`
 	WalkAway      string        `env:"WALK_AWAY" default:"off" help:"on: callers leave a call at its timeout although it ignores that; its slot stays taken until it ends."`
+	Queue         string        `env:"QUEUE" default:"on" help:"off: with shedding on, who finds no worker free is refused and does not wait."`
+	Tune          string        `env:"TUNE" help:"Limits other than those declared, for an experiment: recommendations.slots=60,recommendations.timeout=2s."`
 	LogLevel      string        `env:"LOG_LEVEL" default:"info" help:"debug, info, warn or error. debug logs every request."`
 	DrainDelay    time.Duration `env:"DRAIN_DELAY" default:"100ms" help:"How long a stopping service still accepts, while /readyz says 503. In Kubernetes: a few seconds."`
 	DrainTimeout  time.Duration `env:"DRAIN_TIMEOUT" default:"10s" help:"How long a stopping service waits for requests in progress."`
@@ -47,7 +49,7 @@ func Defaults(name string) Config {
 	}
 	return Config{
 		Workers: workers, MaxConns: 8192, Defences: "all", Faults: "off", SharedIdle: 2, NaiveAttempts: "1,1",
-		IgnoreTimeout: "off", WalkAway: "off",
+		IgnoreTimeout: "off", WalkAway: "off", Queue: "on",
 		LogLevel: "info", DrainDelay: 100 * time.Millisecond, DrainTimeout: 10 * time.Second,
 	}
 }
@@ -133,6 +135,10 @@ func (cfg Config) settings(name string) (settings, error) {
 	s.env = defence.Environment{
 		Workers: cfg.Workers, SharedClientPool: cfg.SharedPool, SharedClientIdle: cfg.SharedIdle,
 		ClientIgnoresTimeouts: on("CLIENT_IGNORES_TIMEOUTS", cfg.IgnoreTimeout), WalkAway: on("WALK_AWAY", cfg.WalkAway),
+		NoQueue: !on("QUEUE", cfg.Queue),
+	}
+	if s.env.Tuning, err = defence.ParseTuning(cfg.Tune); err != nil {
+		errs = append(errs, fmt.Errorf("TUNE: %w", err))
 	}
 	if s.env.NaiveAttempts, err = parseAttempts(cfg.NaiveAttempts); err != nil {
 		broken("NAIVE_ATTEMPTS", strconv.Quote(cfg.NaiveAttempts), "two numbers of 1 to 10, such as 1,1 or 4,4")

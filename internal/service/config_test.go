@@ -54,6 +54,9 @@ func TestConfigRules(t *testing.T) {
 		{"fewer connections than workers", func(c *Config) { c.MaxConns = 100 }, "at least WORKERS (200)"},
 		{"both listeners on one address", func(c *Config) { c.AdminAddr = "127.0.0.1:8081" }, "another address than ADDR"},
 		{"both on any port", func(c *Config) { c.Addr, c.AdminAddr = "127.0.0.1:0", "127.0.0.1:0" }, ""},
+		{"a queue of a number", func(c *Config) { c.Queue = "0" }, `QUEUE="0": must be on or off`},
+		{"tuned", func(c *Config) { c.Tune = "recommendations.slots=60" }, ""},
+		{"tuned to nothing", func(c *Config) { c.Tune = "recommendations.slots=0" }, "TUNE: "},
 		{"one number of attempts", func(c *Config) { c.NaiveAttempts = "4" }, "NAIVE_ATTEMPTS"},
 		{"three numbers of attempts", func(c *Config) { c.NaiveAttempts = "4,4,4" }, "NAIVE_ATTEMPTS"},
 	}
@@ -96,16 +99,16 @@ func TestAddressesByServiceName(t *testing.T) {
 
 func TestTheClientsUpgradeReachesTheSwitchboard(t *testing.T) {
 	cfg := Defaults("catalogue")
-	cfg.IgnoreTimeout, cfg.WalkAway = "on", "on"
-	if s, err := cfg.settings("catalogue"); err != nil || !s.env.ClientIgnoresTimeouts || !s.env.WalkAway {
-		t.Errorf("got %+v (%v), want both on", s.env, err)
+	cfg.IgnoreTimeout, cfg.WalkAway, cfg.Queue = "on", "on", "off"
+	if s, err := cfg.settings("catalogue"); err != nil || !s.env.ClientIgnoresTimeouts || !s.env.WalkAway || !s.env.NoQueue {
+		t.Errorf("got %+v (%v), want both on, and no queue", s.env, err)
 	}
 }
 
 // What kong makes of an empty environment is Defaults: the values are written down twice, but they are the same.
 func TestDefaultsAreKongs(t *testing.T) {
 	for _, variable := range []string{"ADDR", "ADMIN_ADDR", "WORKERS", "MAX_CONNECTIONS", "OWN_WORK", "DEFENCES", "FAULTS",
-		"SHARED_CLIENT_POOL", "SHARED_CLIENT_IDLE", "NAIVE_ATTEMPTS", "CLIENT_IGNORES_TIMEOUTS", "WALK_AWAY",
+		"SHARED_CLIENT_POOL", "SHARED_CLIENT_IDLE", "NAIVE_ATTEMPTS", "CLIENT_IGNORES_TIMEOUTS", "WALK_AWAY", "QUEUE", "TUNE",
 		"LOG_LEVEL", "DRAIN_DELAY", "DRAIN_TIMEOUT"} {
 		t.Setenv(variable, "") // which restores it after the test
 		os.Unsetenv(variable)

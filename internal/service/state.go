@@ -30,6 +30,8 @@ type WorkersState struct {
 	Queue       int        `json:"queue"`
 	BusySeconds float64    `json:"busy_seconds"` // the integral of in_use over time
 	Shed        uint64     `json:"shed"`
+	Begun       uint64     `json:"begun"`      // requests that were given a worker …
+	BegunLate   uint64     `json:"begun_late"` // … when nobody waited for them any more
 }
 
 // ProcessState tells of the process. Where the system is not Linux, what it does not tell is 0.
@@ -69,12 +71,13 @@ type EndpointState struct {
 // state reads everything.
 func (c *Chassis) state() State {
 	a := c.board.Admission().Snapshot()
+	begun, late := c.board.Begun()
 	s := State{
 		Service: c.name,
 		At:      time.Now(),
 		Workers: WorkersState{
 			Limit: limit(a.Limit), InUse: a.InUse, HighWater: a.HighWater, SaturatedAt: instant(a.SaturatedAt),
-			Queue: a.Queue, BusySeconds: a.Busy.Seconds(), Shed: a.Shed,
+			Queue: a.Queue, BusySeconds: a.Busy.Seconds(), Shed: a.Shed, Begun: begun, BegunLate: late,
 		},
 		Process:      readProcess(),
 		Dependencies: []DependencyState{},
