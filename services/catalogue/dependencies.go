@@ -51,6 +51,27 @@ var recommendations = defence.Edge{
 		"inside what the route has left.",
 }
 
+// offering asks the same service for another purpose, on behalf of every page and not of a book's alone. So it shares
+// nothing with recommendations: neither may turn the other's calls away.
+var offering = defence.Edge{
+	Dependency: "recommendations-offers",
+	To:         "recommendations",
+	Endpoints:  []string{"offers"},
+	Policy: resilience.Policy{
+		Criticality:    resilience.Sheddable,
+		Timeout:        250 * time.Millisecond,
+		ConnectTimeout: 50 * time.Millisecond,
+		Slots:          7,
+		Reserve:        reserve,
+		MaxBody:        64 << 10,
+		Breaker:        giveUp,
+	},
+	Fallback: "empty list: no offers",
+	Why: "Optional, and on every page, so it gets what it needs and little room: 40 calls/s at a healthy 0.1 s keep 4 " +
+		"slots busy, and 3 more are for calls that bunch. Whoever finds none free goes without, at once. Timeout: as " +
+		"the carousel's, whose answer comes from the same memory.",
+}
+
 var exchange = defence.Edge{
 	Dependency: "currency",
 	To:         "currency",
@@ -69,9 +90,9 @@ var exchange = defence.Edge{
 		"who asked for another.",
 }
 
-// Dependencies are all that the catalogue calls. Neither is on the path of a page in the shop's own currency that asks
-// for no carousel.
-var Dependencies = []defence.Edge{recommendations, exchange}
+// Dependencies are all that the catalogue calls. None is on the path of a page in the shop's own currency that asks for
+// neither a carousel nor offers.
+var Dependencies = []defence.Edge{recommendations, offering, exchange}
 
 // Routes are what the catalogue may be asked, and what each may wait for: the two leaves at once, never one after the
 // other.
@@ -79,5 +100,6 @@ var Routes = []defence.Route{
 	{Name: "GET /books", Budget: routeBudget, Steps: [][]defence.Edge{{exchange}}},
 	{Name: "GET /books/{id}", Budget: routeBudget, Steps: [][]defence.Edge{{recommendations, exchange}}},
 	{Name: "GET /books/{id}/related", Budget: routeBudget, Steps: [][]defence.Edge{{recommendations, exchange}}},
+	{Name: "GET /offers", Budget: routeBudget, Steps: [][]defence.Edge{{offering, exchange}}},
 	{Name: "GET /prices", Budget: routeBudget},
 }

@@ -40,28 +40,35 @@ func (s *suggestions) UnmarshalJSON(data []byte) error {
 // noSuggestions is the fallback of a suggestion.
 var noSuggestions = suggestions{fallback: true}
 
-func (s *Service) suggest(ctx context.Context, book string) (suggestions, error) {
-	path := fmt.Sprintf("/related/%s?limit=%d", book, maxRelated)
-	answer, err := service.GetJSON(ctx, s.related, s.recommendationsURL, path, resilience.FallbackTo(noSuggestions))
-	switch p := refusal(err); {
-	case p == nil:
-	case p.Status == http.StatusNotFound: // an answer: it has nothing to say about this book
-		return suggestions{}, nil
-	default:
-		answer, err = noSuggestions, tolerate(s.related, p)
+// suggesting is a call that asks recommendations.
+type suggesting func(context.Context) (suggestions, error)
+
+// suggest asks for the carousel of a book.
+func (s *Service) suggest(book string) suggesting {
+	return func(ctx context.Context) (suggestions, error) {
+		path := fmt.Sprintf("/related/%s?limit=%d", book, maxRelated)
+		answer, err := service.GetJSON(ctx, s.related, s.recommendationsURL, path, resilience.FallbackTo(noSuggestions))
+		switch p := refusal(err); {
+		case p == nil:
+		case p.Status == http.StatusNotFound: // an answer: it has nothing to say about this book
+			return suggestions{}, nil
+		default:
+			answer, err = noSuggestions, tolerate(s.related, p)
+		}
+		if err != nil {
+			return suggestions{}, fmt.Errorf("asking for related books: %w", err)
+		}
+		return answer, nil
 	}
-	if err != nil {
-		return suggestions{}, fmt.Errorf("asking for related books: %w", err)
-	}
-	return answer, nil
 }
 
-// pick returns the books that are suggested beside book: each once, never book itself, none that the shelf lacks.
-func (s *shelf) pick(book string, suggested suggestions) []*Book {
+// pick returns at most so many of the books that are suggested: each once, never the one that is except, none that the
+// shelf lacks.
+func (s *shelf) pick(suggested suggestions, atMost int, except string) []*Book {
 	picked := []*Book{}
-	seen := map[string]bool{book: true}
+	seen := map[string]bool{except: true}
 	for _, id := range suggested.ids {
-		if b := s.byID[id]; b != nil && !seen[id] && len(picked) < maxRelated {
+		if b := s.byID[id]; b != nil && !seen[id] && len(picked) < atMost {
 			seen[id] = true
 			picked = append(picked, b)
 		}

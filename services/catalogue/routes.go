@@ -23,9 +23,11 @@ func (s *Service) routes(within func(http.Handler) http.Handler) http.Handler {
 	r.With(within).Get("/books", s.answer(s.list))
 	r.With(within).Get("/books/{id}", s.answer(s.show))
 	r.With(within).Get("/books/{id}/related", s.answer(s.carousel))
+	r.With(within).Get("/offers", s.answer(s.header))
 	r.With(within).Get("/prices", s.answer(s.prices))
 	r.NotFound(func(w http.ResponseWriter, r *http.Request) {
-		p := problem.New(problem.NotFound, "The catalogue has /books, /books/{id}, /books/{id}/related and /prices.")
+		p := problem.New(problem.NotFound,
+			"The catalogue has /books, /books/{id}, /books/{id}/related, /offers and /prices.")
 		problem.Write(w, r, p)
 	})
 	r.MethodNotAllowed(service.MethodNotAllowed)
@@ -60,6 +62,7 @@ func (s *Service) document(r *http.Request, of func(*http.Request) (any, error))
 // What an answer lists as degraded: what came from a fallback.
 const (
 	degradedCarousel = "carousel"
+	degradedOffers   = "offers"
 	degradedPrices   = "prices"
 )
 
@@ -80,7 +83,7 @@ type shown struct {
 	Description string `json:"description"`
 }
 
-// suggested is a book as the carousel of another shows it.
+// suggested is a book as the carousel of another shows it, and the header of a page.
 type suggested struct {
 	ID     string          `json:"id"`
 	Title  string          `json:"title"`
@@ -94,7 +97,7 @@ type footnotes struct {
 	Degraded  []string `json:"degraded,omitempty"`
 }
 
-// The answers of the four routes.
+// The answers of the five routes.
 type (
 	listAnswer struct {
 		Books    []listed       `json:"books"`
@@ -112,6 +115,10 @@ type (
 	}
 	carouselAnswer struct {
 		Related []suggested `json:"related"`
+		footnotes
+	}
+	offersAnswer struct {
+		Offers []suggested `json:"offers"`
 		footnotes
 	}
 	pricesAnswer struct {
@@ -138,7 +145,7 @@ func (s *Service) list(r *http.Request) (any, error) {
 	}
 	return listAnswer{
 		Books: books, Total: page.Total, Page: page.Page, Pages: page.Pages, Subjects: page.Subjects,
-		Currency: t.currency, footnotes: footnote(suggestions{}, t),
+		Currency: t.currency, footnotes: footnote(t, suggestions{}, ""),
 	}, nil
 }
 
@@ -153,7 +160,7 @@ func (s *Service) show(r *http.Request) (any, error) {
 	var ids suggestions
 	var t tariff
 	if mode == "inline" {
-		ids, t, err = s.both(r.Context(), book.ID, code)
+		ids, t, err = s.both(r.Context(), code, s.suggest(book.ID))
 	} else {
 		t, err = s.tariffIn(r.Context(), code)
 	}
@@ -164,11 +171,13 @@ func (s *Service) show(r *http.Request) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	carousel, err := t.suggested(books.pick(book.ID, ids))
+	carousel, err := t.suggested(books.pick(ids, maxRelated, book.ID))
 	if err != nil {
 		return nil, err
 	}
-	return bookAnswer{Book: shown{l, book.Description}, Related: carousel, footnotes: footnote(ids, t)}, nil
+	return bookAnswer{
+		Book: shown{l, book.Description}, Related: carousel, footnotes: footnote(t, ids, degradedCarousel),
+	}, nil
 }
 
 func (s *Service) carousel(r *http.Request) (any, error) {
@@ -179,15 +188,33 @@ func (s *Service) carousel(r *http.Request) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	ids, t, err := s.both(r.Context(), book.ID, code)
+	ids, t, err := s.both(r.Context(), code, s.suggest(book.ID))
 	if err != nil {
 		return nil, err
 	}
-	carousel, err := t.suggested(books.pick(book.ID, ids))
+	carousel, err := t.suggested(books.pick(ids, maxRelated, book.ID))
 	if err != nil {
 		return nil, err
 	}
-	return carouselAnswer{Related: carousel, footnotes: footnote(ids, t)}, nil
+	return carouselAnswer{Related: carousel, footnotes: footnote(t, ids, degradedCarousel)}, nil
+}
+
+// header tells what the header of every page offers.
+func (s *Service) header(r *http.Request) (any, error) {
+	p := parametersOf(r)
+	code := p.currency()
+	if err := p.err(); err != nil {
+		return nil, err
+	}
+	ids, t, err := s.both(r.Context(), code, s.offer)
+	if err != nil {
+		return nil, err
+	}
+	offers, err := t.suggested(s.shelf.Load().pick(ids, maxOffers, ""))
+	if err != nil {
+		return nil, err
+	}
+	return offersAnswer{Offers: offers, footnotes: footnote(t, ids, degradedOffers)}, nil
 }
 
 // prices tells what books cost in Home. It waits for nobody: an order hangs on it.
@@ -220,9 +247,9 @@ func (s *shelf) named(r *http.Request, p *parameters) (*Book, error) {
 }
 
 // both asks the two leaves at once. When one fails the other is not waited for longer than it takes to call it off.
-func (s *Service) both(ctx context.Context, book, code string) (ids suggestions, t tariff, err error) {
+func (s *Service) both(ctx context.Context, code string, suggest suggesting) (ids suggestions, t tariff, err error) {
 	g, ctx := errgroup.WithContext(ctx)
-	g.Go(caught(func() (err error) { ids, err = s.suggest(ctx, book); return err }))
+	g.Go(caught(func() (err error) { ids, err = suggest(ctx); return err }))
 	g.Go(caught(func() (err error) { t, err = s.tariffIn(ctx, code); return err }))
 	err = g.Wait()
 	return ids, t, err
@@ -258,10 +285,11 @@ func (t tariff) suggested(books []*Book) ([]suggested, error) {
 	return all, nil
 }
 
-func footnote(ids suggestions, t tariff) footnotes {
+// footnote says what of an answer is degraded: the suggestions, by what they are called in it, and the prices.
+func footnote(t tariff, ids suggestions, called string) footnotes {
 	notes := footnotes{RatesAsOf: t.asOf}
 	if ids.fallback {
-		notes.Degraded = append(notes.Degraded, degradedCarousel)
+		notes.Degraded = append(notes.Degraded, called)
 	}
 	if t.degraded {
 		notes.Degraded = append(notes.Degraded, degradedPrices)

@@ -39,7 +39,7 @@ type Service struct {
 	work  func(context.Context) error // OWN_WORK of each request
 	shelf atomic.Pointer[shelf]       // the copy of the store; never nil
 
-	related            *resilience.Endpoint
+	related, offers    *resilience.Endpoint
 	recommendationsURL *service.Addresses
 
 	rates       *resilience.Endpoint
@@ -69,6 +69,10 @@ func newService(cfg Config, c *service.Chassis, store Store) (*Service, error) {
 	if err != nil {
 		return nil, err
 	}
+	offers, err := c.Open(offering)
+	if err != nil {
+		return nil, err
+	}
 	rates, err := c.Open(exchange)
 	if err != nil {
 		return nil, err
@@ -79,6 +83,7 @@ func newService(cfg Config, c *service.Chassis, store Store) (*Service, error) {
 		store:              store,
 		work:               c.OwnWork,
 		related:            related.Endpoint(recommendations.Endpoints[0]),
+		offers:             offers.Endpoint(offering.Endpoints[0]),
 		recommendationsURL: cfg.RecommendationsURL,
 		rates:              rates.Endpoint(exchange.Endpoints[0]),
 		currencyURL:        cfg.CurrencyURL,

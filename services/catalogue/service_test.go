@@ -77,8 +77,9 @@ func newShop(t testing.TB, defences string) *shop {
 		t.Fatal(err)
 	}
 	s := &shop{
-		recommendations: newLeaf(t, says(200, `{"related":["typee","unheard-of","moby-dick","an-odyssey"]}`)),
-		currency:        newLeaf(t, says(200, someRates)),
+		recommendations: newLeaf(t, says(200, `{"related":["typee","unheard-of","moby-dick","an-odyssey"],
+			"offers":["an-odyssey","unheard-of","typee","typee","the-time-machine","moby-dick","les-miserables"]}`)),
+		currency: newLeaf(t, says(200, someRates)),
 	}
 	cfg := Config{Config: service.Defaults("catalogue")}
 	cfg.Defences, cfg.Addr, cfg.AdminAddr, cfg.DrainDelay = defences, "127.0.0.1:0", "127.0.0.1:0", 0
@@ -92,9 +93,10 @@ func newShop(t testing.TB, defences string) *shop {
 	if s.Service, err = newService(cfg, c, store); err != nil {
 		t.Fatal(err)
 	}
-	related, rates := s.related, s.rates // which a test may take away
+	related, offers, rates := s.related, s.offers, s.rates // which a test may take away
 	t.Cleanup(func() {
 		related.Client().CloseIdleConnections()
+		offers.Client().CloseIdleConnections()
 		rates.Client().CloseIdleConnections()
 	})
 	return s
@@ -124,6 +126,10 @@ type reply struct {
 	Related []struct {
 		ID    string
 		Price money
+	}
+	Offers []struct {
+		ID, Title, Author string
+		Price             money
 	}
 	Prices    map[string]money
 	Total     int
@@ -206,6 +212,9 @@ func TestEachRouteAsksNoMoreThanItMust(t *testing.T) {
 		{"/books/moby-dick?related=none&currency=EUR", 0, 1},
 		{"/books/moby-dick/related", 1, 0},
 		{"/books/moby-dick/related?currency=EUR", 1, 1},
+		{"/offers", 1, 0},
+		{"/offers?currency=EUR", 1, 1},
+		{"/offers?currency=euros", 0, 0},
 		{"/prices?ids=moby-dick,typee", 0, 0},
 		{"/books/unheard-of?currency=EUR", 0, 0},
 		{"/books/moby-dick?currency=euros", 0, 0},
@@ -325,7 +334,9 @@ func TestWithFallbacksOffTheErrorFailsThePage(t *testing.T) {
 			s := newShop(t, "all,-fallbacks")
 			s.recommendations.now(answer)
 			s.currency.now(answer)
-			for _, target := range []string{"/books/moby-dick", "/books/moby-dick/related", "/books?currency=EUR"} {
+			for _, target := range []string{
+				"/books/moby-dick", "/books/moby-dick/related", "/offers", "/offers?currency=EUR", "/books?currency=EUR",
+			} {
 				if got := s.get(t, target); got.Status != 503 || got.Type != "/problems/unavailable" {
 					t.Errorf("GET %s: got %d %s, want 503 unavailable", target, got.Status, got.Type)
 				}
@@ -412,6 +423,7 @@ func TestD11WhatNoRequestMayAsk(t *testing.T) {
 		{"/books/moby-dick?currency=1", 400, []string{"currency"}},
 		{"/books/moby-dick/related?currency=1", 400, []string{"currency"}},
 		{"/books/unheard-of/related", 404, nil},
+		{"/offers?currency=1", 400, []string{"currency"}},
 		{"/prices", 400, []string{"ids"}},
 		{"/prices?ids=", 400, []string{"ids"}},
 		{"/prices?ids=typee,,moby-dick", 400, []string{"ids"}},

@@ -221,7 +221,7 @@ func TestPick(t *testing.T) {
 		{"nothing", nil, []string{}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			if diff := cmp.Diff(c.want, idsOf(testShelf(t).pick("moby-dick", suggestions{ids: c.ids}))); diff != "" {
+			if diff := cmp.Diff(c.want, idsOf(testShelf(t).pick(suggestions{ids: c.ids}, maxRelated, "moby-dick"))); diff != "" {
 				t.Errorf("(-want +got)\n%s", diff)
 			}
 		})

@@ -19,8 +19,9 @@ func (s *Service) routes() http.Handler {
 	r := chi.NewRouter()
 	r.Use(middleware.GetHead)
 	r.With(s.chassis.Within(routeBudget)).Get("/related/{book}", s.handleRelated)
+	r.With(s.chassis.Within(routeBudget)).Get("/offers", s.handleOffers)
 	r.NotFound(func(w http.ResponseWriter, r *http.Request) {
-		problem.Write(w, r, problem.New(problem.NotFound, "Recommendations has /related/{book}."))
+		problem.Write(w, r, problem.New(problem.NotFound, "Recommendations has /related/{book} and /offers."))
 	})
 	r.MethodNotAllowed(service.MethodNotAllowed)
 	return r
@@ -47,7 +48,30 @@ func (s *Service) handleRelated(w http.ResponseWriter, r *http.Request) {
 		problem.Write(w, r, problem.New(problem.NotFound, "We have no such book."))
 		return
 	}
-	body, err := json.Marshal(answer{book, related[:min(limit, len(related))]})
+	send(w, r, answer{book, related[:min(limit, len(related))]})
+}
+
+// offersAnswer is what /offers answers.
+type offersAnswer struct {
+	Offers []string `json:"offers"` // the most bought first; empty where nothing was bought, never null
+}
+
+func (s *Service) handleOffers(w http.ResponseWriter, r *http.Request) {
+	limit, wrong := readLimit(r, maxOffers)
+	if len(wrong) > 0 {
+		problem.Write(w, r, invalid(wrong))
+		return
+	}
+	if err := s.chassis.OwnWork(r.Context()); err != nil {
+		problem.Write(w, r, fmt.Errorf("own work: %w", err))
+		return
+	}
+	send(w, r, offersAnswer{s.offers[:min(limit, len(s.offers))]})
+}
+
+// send answers with a document.
+func send(w http.ResponseWriter, r *http.Request, doc any) {
+	body, err := json.Marshal(doc)
 	if err != nil {
 		problem.Write(w, r, err)
 		return
@@ -57,35 +81,43 @@ func (s *Service) handleRelated(w http.ResponseWriter, r *http.Request) {
 	_, _ = w.Write(body) // fails only when the caller has left
 }
 
-// What is said of a field that is wrong.
-var (
-	badBook = fmt.Sprintf("is not the id of a book: words of a–z and 0–9 with single hyphens between, %d letters at most",
-		seed.MaxIDLength)
-	badLimit = fmt.Sprintf("must be one whole number, 1 to %d", maxRelated)
-)
+// badBook is what is said of a book whose id is none.
+var badBook = fmt.Sprintf("is not the id of a book: words of a–z and 0–9 with single hyphens between, %d letters at most",
+	seed.MaxIDLength)
 
-// defaultLimit is how many related books are told where the request does not say: a row of a page.
+// defaultLimit is how many books are told where the request does not say: a row of a page.
 const defaultLimit = 5
 
 // readRequest returns what r asks for, or a problem that names every field that is wrong.
 func readRequest(r *http.Request) (book string, limit int, err error) {
-	var wrong []problem.FieldError
+	limit, wrong := readLimit(r, maxRelated)
 	book = chi.URLParam(r, "book")
 	if !seed.ValidID(book) {
-		wrong = append(wrong, problem.FieldError{Field: "book", Message: badBook})
+		wrong = append([]problem.FieldError{{Field: "book", Message: badBook}}, wrong...)
 	}
+	if len(wrong) > 0 {
+		return "", 0, invalid(wrong)
+	}
+	return book, limit, nil
+}
+
+// readLimit returns how many books r asks for, and every field of its query that is wrong.
+func readLimit(r *http.Request, atMost int) (limit int, wrong []problem.FieldError) {
 	query, err := url.ParseQuery(r.URL.RawQuery)
 	if err != nil {
 		wrong = append(wrong, problem.FieldError{Field: "query", Message: "is not a well-formed query string"})
 	}
-	limit = defaultLimit
-	if given, ok := query["limit"]; ok {
-		if limit, err = strconv.Atoi(given[0]); err != nil || len(given) > 1 || limit < 1 || limit > maxRelated {
-			wrong = append(wrong, problem.FieldError{Field: "limit", Message: badLimit})
-		}
+	given, ok := query["limit"]
+	if !ok {
+		return defaultLimit, wrong
 	}
-	if len(wrong) > 0 {
-		return "", 0, problem.Invalid("Correct the fields listed and ask again.", wrong...)
+	if limit, err = strconv.Atoi(given[0]); err != nil || len(given) > 1 || limit < 1 || limit > atMost {
+		message := fmt.Sprintf("must be one whole number, 1 to %d", atMost)
+		wrong = append(wrong, problem.FieldError{Field: "limit", Message: message})
 	}
-	return book, limit, nil
+	return limit, wrong
+}
+
+func invalid(wrong []problem.FieldError) error {
+	return problem.Invalid("Correct the fields listed and ask again.", wrong...)
 }

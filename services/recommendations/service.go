@@ -31,7 +31,9 @@ type Service struct {
 	http.Handler
 
 	chassis *service.Chassis
-	related map[string][]string // by book; never written after New
+	// Never written after New.
+	related map[string][]string // by book
+	offers  []string            // the most bought first
 }
 
 // New returns the recommendations for the shop's books, worked out.
@@ -54,7 +56,7 @@ func newService(c *service.Chassis, store Store, books []Book) (*Service, error)
 	if err != nil {
 		return nil, fmt.Errorf("recommendations: order history: %w", err)
 	}
-	s := &Service{chassis: c, related: relate(books, history)}
+	s := &Service{chassis: c, related: relate(books, history), offers: muchBought(books, history)}
 	s.Handler = s.routes()
 	return s, nil
 }

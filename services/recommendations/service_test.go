@@ -86,6 +86,40 @@ func TestRelatedOfALonelyBook(t *testing.T) {
 	}
 }
 
+// The offers are the most bought books, as many as are asked for.
+func TestOffersAnswer(t *testing.T) {
+	s, _ := open(t, 0)
+	for target, want := range map[string]int{
+		"/offers": 5, "/offers?limit=1": 1, "/offers?limit=20": 20, "/offers?limit=4&other=x": 4,
+	} {
+		t.Run(target, func(t *testing.T) {
+			w := get(t, s, target)
+			if w.Code != http.StatusOK || w.Header().Get("Content-Type") != "application/json" {
+				t.Fatalf("status %d, %s: %s", w.Code, w.Header().Get("Content-Type"), w.Body)
+			}
+			var got offersAnswer
+			if err := json.Unmarshal(w.Body.Bytes(), &got); err != nil {
+				t.Fatal(err)
+			}
+			if diff := cmp.Diff(offersAnswer{s.offers[:want]}, got); diff != "" {
+				t.Errorf("(-want +got)\n%s", diff)
+			}
+		})
+	}
+}
+
+// A shop that has sold nothing of what it has now offers an empty list, not null.
+func TestNothingToOffer(t *testing.T) {
+	_, c := open(t, 0)
+	s, err := newService(c, new(Memory), []Book{{ID: "alone"}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got, want := get(t, s, "/offers").Body.String(), `{"offers":[]}`; got != want {
+		t.Errorf("body %s, want %s", got, want)
+	}
+}
+
 // What is wrong with a request is told, all of it, by field; what does not exist is a 404; and neither costs any work.
 func TestD11BadRequests(t *testing.T) {
 	s, _ := open(t, 0)
@@ -112,6 +146,12 @@ func TestD11BadRequests(t *testing.T) {
 		{"/related/moby-dick?limit=5&limit=6", http.StatusBadRequest, []string{"limit"}},
 		{"/related/moby-dick?limit=%zz", http.StatusBadRequest, []string{"query"}},
 		{"/related/_?limit=0", http.StatusBadRequest, []string{"book", "limit"}},
+		{"/offers?limit=0", http.StatusBadRequest, []string{"limit"}},
+		{"/offers?limit=21", http.StatusBadRequest, []string{"limit"}},
+		{"/offers?limit=five", http.StatusBadRequest, []string{"limit"}},
+		{"/offers?limit=5&limit=6", http.StatusBadRequest, []string{"limit"}},
+		{"/offers?limit=%zz", http.StatusBadRequest, []string{"query"}},
+		{"/offers/more", http.StatusNotFound, nil},
 		{"/related/", http.StatusNotFound, nil},
 		{"/related/moby-dick/more", http.StatusNotFound, nil},
 		{"/", http.StatusNotFound, nil},
@@ -175,6 +215,7 @@ func TestOwnWorkIsTaken(t *testing.T) {
 		s, _ := open(t, 80*time.Millisecond)
 		for target, want := range map[string]time.Duration{
 			"/related/moby-dick": 80 * time.Millisecond, "/related/moby-dick?limit=0": 0,
+			"/offers": 80 * time.Millisecond, "/offers?limit=0": 0,
 		} {
 			start := time.Now()
 			get(t, s, target)
@@ -232,6 +273,9 @@ func TestHistoryComesFromTheStore(t *testing.T) {
 	if got := s.related["emma"][0]; got != "walden" {
 		t.Errorf("readers of Emma also bought %s first, want walden, as the store says", got)
 	}
+	if diff := cmp.Diff([]string{"emma", "walden"}, s.offers); diff != "" {
+		t.Errorf("offers, as the store says (-want +got)\n%s", diff)
+	}
 	for _, broken := range []Store{brokenStore{seed: errBroken}, brokenStore{orders: errBroken}} {
 		if _, err := newService(c, broken, booksOnSale()); !errors.Is(err, errBroken) {
 			t.Errorf("error %v, want that of the store", err)
@@ -246,7 +290,7 @@ type brokenStore struct{ seed, orders error }
 func (b brokenStore) Seed(context.Context, []Order) error     { return b.seed }
 func (b brokenStore) Orders(context.Context) ([]Order, error) { return nil, b.orders }
 
-// A leaf depends on nobody, and its route fits its budget.
+// A leaf depends on nobody, and its routes fit their budgets.
 func TestIsALeaf(t *testing.T) {
 	if len(Dependencies) != 0 {
 		t.Errorf("%d dependencies, want none", len(Dependencies))
