@@ -8,7 +8,6 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/bojanz/currency"
 	"golang.org/x/net/html"
 )
 
@@ -36,15 +35,9 @@ type answer struct {
 // judged is an answer that has been read.
 type judged struct {
 	verdict  verdict
-	fallback bool  // right, by a fallback that the class allows
-	why      error // what was wrong
-	order    storedOrder
-}
-
-// storedOrder is an order that the shop says it has stored.
-type storedOrder struct {
-	id    string
-	total currency.Amount
+	fallback bool   // right, by a fallback that the class allows
+	why      error  // what was wrong
+	order    string // the id of the order that the shop says it has stored
 }
 
 // judge reads an answer. It does not know the time: whoever does may find a good answer late.
@@ -76,21 +69,48 @@ func (sh *shelf) judge(a *ask, allowed []string, got answer) judged {
 	return j
 }
 
-// judgeShelf wants at least one book of the shop, and a right price on each.
+// judgeShelf wants the page of the shelf that was asked for, with a right price on each of its books.
 func (sh *shelf) judgeShelf(a *ask, got answer) error {
 	p, err := readPage(got)
 	if err != nil {
 		return err
 	}
-	if len(p.books) == 0 {
+	on := func(id string, b pageBook) bool { return b.id == id }
+	if !slices.EqualFunc(sh.pages[a.page-1], p.books, on) {
+		return sh.anotherPage(a.page, p.books)
+	}
+	return sh.judgePrices(a, p.books, got)
+}
+
+// anotherPage says what is wrong with the books on a page of the shelf.
+func (sh *shelf) anotherPage(page int, books []pageBook) error {
+	want := sh.pages[page-1]
+	got := make([]string, len(books))
+	for i, b := range books {
+		got[i] = b.id
+	}
+	if len(books) == 0 {
 		return fmt.Errorf("a shelf without a book")
 	}
-	for _, b := range p.books {
-		if err := sh.judgePrice(a, b, got); err != nil {
-			return err
+	for i, other := range sh.pages {
+		if slices.Equal(got, other) {
+			return fmt.Errorf("page %d of the shelf, not page %d", i+1, page)
 		}
 	}
-	return nil
+	for i, id := range got {
+		switch {
+		case sh.title[id] == "":
+			return fmt.Errorf("the shop has no book %q", id)
+		case slices.Contains(got[:i], id):
+			return fmt.Errorf("%s stands twice on page %d of the shelf", id, page)
+		case !slices.Contains(want, id):
+			return fmt.Errorf("%s does not belong on page %d of the shelf", id, page)
+		}
+	}
+	if len(got) < len(want) {
+		return fmt.Errorf("%d of the %d books of page %d of the shelf", len(got), len(want), page)
+	}
+	return fmt.Errorf("the books of page %d of the shelf in another order", page)
 }
 
 // judgeBook wants the book that was asked for, under its title, with a right price, and its carousel unless the answer
@@ -103,14 +123,13 @@ func (sh *shelf) judgeBook(a *ask, got answer) error {
 	if len(p.books) == 0 {
 		return fmt.Errorf("a page without a book")
 	}
-	b := p.books[0]
-	if b.id != a.book {
-		return fmt.Errorf("the page of %q", b.id)
+	if id := p.books[0].id; id != a.book {
+		return fmt.Errorf("the page of %q", id)
 	}
 	if title := sh.title[a.book]; !bytes.Contains(p.text, []byte(title)) {
 		return fmt.Errorf("the title %q is not on it", title)
 	}
-	if err := sh.judgePrice(a, b, got); err != nil {
+	if err := sh.judgePrices(a, p.books[:1], got); err != nil {
 		return err
 	}
 	switch said := slices.Contains(got.degraded, "carousel"); {
@@ -122,70 +141,97 @@ func (sh *shelf) judgeBook(a *ask, got answer) error {
 	return nil
 }
 
-// judgePrice wants the price that the shop showed before the act, unless the answer says that its prices come from a
-// fallback: then any price in the currency asked for or in the shop's own.
-func (sh *shelf) judgePrice(a *ask, b pageBook, got answer) error {
-	if b.price == "" {
-		return fmt.Errorf("%s has no price", b.id)
+// judgePrices wants the prices that the shop showed before the act, in the currency asked for; or all of them in the
+// shop's own, from an answer that says that its prices come from a fallback.
+//
+// There is no third kind. The fallback converts at the last rates, and those are the rates of before the act: the
+// currency service has one set for its life, unless RATES_URL gives it newer ones, about once an hour. Without last
+// rates, or with some that are older than 72 hours, there are only the shop's own prices.
+func (sh *shelf) judgePrices(a *ask, books []pageBook, got answer) error {
+	code := a.currency
+	if books[0].currency == home && slices.Contains(got.degraded, "prices") {
+		code = home
 	}
-	price, err := currency.NewAmount(b.price, b.currency)
-	if err != nil {
-		return fmt.Errorf("%s: price %q %q: %w", b.id, b.price, b.currency, err)
-	}
-	if slices.Contains(got.degraded, "prices") && price.IsPositive() && (b.currency == a.currency || b.currency == "USD") {
-		return nil
-	}
-	want, known := sh.price[a.currency][b.id]
-	if !known {
-		return fmt.Errorf("the shop has no book %q", b.id)
-	}
-	if !price.Equal(want) {
-		return fmt.Errorf("%s costs %s, not %s", b.id, price, want)
+	prices := sh.price[code]
+	for _, b := range books {
+		if b.price == "" {
+			return fmt.Errorf("%s has no price", b.id)
+		}
+		if want := prices[b.id]; !want.is(b.price, b.currency) {
+			return fmt.Errorf("%s costs %s %s, not %s", b.id, b.price, b.currency, want)
+		}
 	}
 	return nil
 }
 
-// judgeOrder wants an order of the total that was asked for.
-func judgeOrder(a *ask, got answer) (storedOrder, error) {
+// judgeOrder wants a new order that says what was asked for. It returns the order's id.
+func judgeOrder(a *ask, got answer) (string, error) {
 	if got.status != http.StatusCreated {
-		return storedOrder{}, fmt.Errorf("status %d: %.200s", got.status, got.body)
+		return "", fmt.Errorf("status %d: %.200s", got.status, got.body)
 	}
-	o, err := readOrder(got.body)
-	if err != nil {
-		return o, err
-	}
-	if !o.total.Equal(a.total) {
-		return o, fmt.Errorf("order %s costs %s, not %s", o.id, o.total, a.total)
-	}
-	return o, nil
+	return a.readOrder(got.body)
 }
 
-func readOrder(body []byte) (storedOrder, error) {
-	var o struct {
-		ID       string          `json:"id"`
-		Total    currency.Amount `json:"total"`
-		Currency string          `json:"currency"`
-	}
+// orderAnswer is an order as the shop tells it. Amounts stay texts until one differs from what is wanted.
+type orderAnswer struct {
+	ID    string `json:"id"`
+	Items []struct {
+		Book      string `json:"book"`
+		Quantity  int    `json:"quantity"`
+		UnitPrice amount `json:"unit_price"`
+		LineTotal amount `json:"line_total"`
+	} `json:"items"`
+	Total    amount `json:"total"`
+	Currency string `json:"currency"`
+}
+
+type amount struct {
+	Number   string `json:"number"`
+	Currency string `json:"currency"`
+}
+
+func (a amount) is(p price) bool { return p.is(a.Number, a.Currency) }
+func (a amount) String() string  { return a.Number + " " + a.Currency }
+
+// readOrder reads an order, which must say line for line what was asked for, and returns its id.
+func (a *ask) readOrder(body []byte) (string, error) {
+	var o orderAnswer
 	if err := json.Unmarshal(body, &o); err != nil {
-		return storedOrder{}, fmt.Errorf("read the order: %w", err)
+		return "", fmt.Errorf("read the order: %w", err)
 	}
-	if o.ID == "" {
-		return storedOrder{}, fmt.Errorf("an order without an id")
+	switch {
+	case o.ID == "":
+		return "", fmt.Errorf("an order without an id")
+	case o.Currency != o.Total.Currency:
+		return "", fmt.Errorf("order %s is in %q, its total in %q", o.ID, o.Currency, o.Total.Currency)
+	case !o.Total.is(a.total):
+		return "", fmt.Errorf("order %s costs %s, not %s", o.ID, o.Total, a.total)
+	case len(o.Items) != len(a.lines):
+		return "", fmt.Errorf("order %s has %d lines, not %d", o.ID, len(o.Items), len(a.lines))
 	}
-	if o.Currency != o.Total.CurrencyCode() {
-		return storedOrder{}, fmt.Errorf("order %s is in %q, its total in %q", o.ID, o.Currency, o.Total.CurrencyCode())
+	for i, want := range a.lines {
+		switch got := o.Items[i]; {
+		case got.Book != want.book || got.Quantity != want.quantity:
+			return "", fmt.Errorf("order %s has %d × %s, not %d × %s",
+				o.ID, got.Quantity, got.Book, want.quantity, want.book)
+		case !got.UnitPrice.is(want.unit):
+			return "", fmt.Errorf("order %s has %s at %s, not at %s", o.ID, want.book, got.UnitPrice, want.unit)
+		case !got.LineTotal.is(want.total):
+			return "", fmt.Errorf("order %s has %d × %s for %s, not for %s",
+				o.ID, want.quantity, want.book, got.LineTotal, want.total)
+		}
 	}
-	return storedOrder{o.ID, o.Total}, nil
+	return o.ID, nil
 }
 
 // page is what machines read of an HTML page.
 type page struct {
 	books   []pageBook
 	text    []byte // of the first book, up to its price
-	related bool   // it has a carousel; the gateway leaves out an empty one
+	related bool   // it has a carousel, with a book in it
 }
 
-// pageBook is one <article data-book> and the first <data class="price"> after it.
+// pageBook is one <article data-book> and the first <data class="price"> in it.
 type pageBook struct{ id, price, currency string }
 
 // readPage finds the marks that the gateway leaves for machines. It reads tags, not bytes: where an attribute stands,
@@ -195,14 +241,25 @@ func readPage(got answer) (page, error) {
 	if got.status != http.StatusOK {
 		return p, fmt.Errorf("status %d", got.status)
 	}
+	if !bytes.HasSuffix(bytes.TrimRight(got.body, "\r\n"), []byte("</html>")) {
+		return p, fmt.Errorf("a page that ends after %d bytes, before its end", len(got.body))
+	}
+	var book *pageBook // whose price has not come yet
 	z := html.NewTokenizer(bytes.NewReader(got.body))
 	for {
 		switch z.Next() {
 		case html.ErrorToken:
-			return p, nil // the end: what is cut short lacks its marks
+			return p, nil // the end
 		case html.TextToken:
-			if len(p.books) == 1 && p.books[0].price == "" {
+			if book != nil && len(p.books) == 1 {
 				p.text = append(p.text, z.Text()...)
+			}
+		case html.EndTagToken:
+			if book == nil {
+				continue
+			}
+			if name, _ := z.TagName(); string(name) == "article" {
+				book = nil // it has no price: one that comes later is another's
 			}
 		case html.StartTagToken:
 			name, more := z.TagName()
@@ -213,13 +270,17 @@ func readPage(got answer) (page, error) {
 			case "article":
 				if id := attributes(z)[attrBook]; id != "" {
 					p.books = append(p.books, pageBook{id: id})
+					book = &p.books[len(p.books)-1]
 				}
-			case "section":
-				p.related = p.related || attributes(z)[attrRelated] == "recommendations"
+			case "li":
+				p.related = p.related || attributes(z)[attrRelated] != ""
 			case "data":
-				a, n := attributes(z), len(p.books)
-				if n > 0 && p.books[n-1].price == "" && slices.Contains(strings.Fields(a[attrClass]), "price") {
-					p.books[n-1].price, p.books[n-1].currency = a[attrValue], a[attrCurrency]
+				if book == nil {
+					continue
+				}
+				if a := attributes(z); slices.Contains(strings.Fields(a[attrClass]), "price") {
+					book.price, book.currency = a[attrValue], a[attrCurrency]
+					book = nil
 				}
 			}
 		}
@@ -243,7 +304,7 @@ func attributes(z *html.Tokenizer) (values [attrs]string) {
 		switch string(key) {
 		case "data-book":
 			values[attrBook] = string(value)
-		case "data-related":
+		case "data-book-related":
 			values[attrRelated] = string(value)
 		case "data-currency":
 			values[attrCurrency] = string(value)

@@ -153,6 +153,7 @@ func (r *Result) add(s *Scenario, p *act) {
 	}
 	r.Acts = append(r.Acts, a)
 	r.Bars = append(r.Bars, p.judge()...)
+	r.Bars = append(r.Bars, p.orders.bars(p.Name)...)
 	r.say(s, p)
 }
 
@@ -349,7 +350,32 @@ func (r *Result) WriteText(w io.Writer) error {
 	for _, reason := range r.Reasons {
 		fmt.Fprintf(w, "  %s\n", reason)
 	}
+	if r.Verdict == Fail {
+		for _, example := range r.examples() {
+			fmt.Fprintf(w, "    for instance %s\n", example)
+		}
+	}
 	return err
+}
+
+// examples are what was wrong with some answers, by act and class.
+func (r *Result) examples() []string {
+	var all []string
+	for _, a := range r.Acts {
+		told := map[string]bool{} // the examples of a class are of its whole act
+		for _, ph := range a.Phases {
+			for _, class := range busiest(ph.Classes) {
+				if told[class] || ph.Classes[class].Examples == nil {
+					continue
+				}
+				told[class] = true
+				for _, e := range ph.Classes[class].Examples {
+					all = append(all, fmt.Sprintf("%s, %s: %s", a.Name, class, e))
+				}
+			}
+		}
+	}
+	return all
 }
 
 func busiest(classes map[string]ClassResult) []string {

@@ -2,15 +2,13 @@ package loadtest
 
 import (
 	"encoding/json"
-	"fmt"
 	"maps"
 	"math/rand/v2"
 	"net/http"
 	"net/url"
 	"slices"
+	"strconv"
 	"time"
-
-	"github.com/bojanz/currency"
 )
 
 // schedule is everybody who comes during an act, in the order in which they come.
@@ -35,8 +33,17 @@ type ask struct {
 	body   []byte
 
 	currency string
-	book     string          // Book: its id
-	total    currency.Amount // Order: what it costs
+	page     int    // Browse: of the shelf, from 1
+	book     string // Book: its id
+	lines    []line // Order: what it must say …
+	total    price  // … and what it costs
+}
+
+// line is one title of an order.
+type line struct {
+	book        string
+	quantity    int
+	unit, total price
 }
 
 // asksPerClass is how many different requests a class has ready to choose from.
@@ -87,7 +94,8 @@ func newAsk(c Class, sh *shelf, chance *rand.Rand) *ask {
 	query := url.Values{"currency": {a.currency}}
 	switch c.Kind {
 	case Browse:
-		query.Set("page", fmt.Sprint(1+chance.IntN(sh.pages)))
+		a.page = 1 + chance.IntN(len(sh.pages))
+		query.Set("page", strconv.Itoa(a.page))
 		a.path = "/books?" + query.Encode()
 	case Book:
 		a.book = sh.books[chance.IntN(len(sh.books))]
@@ -101,27 +109,36 @@ func newAsk(c Class, sh *shelf, chance *rand.Rand) *ask {
 
 // order fills in an order of one or two titles, one copy each.
 func (a *ask) order(sh *shelf, chance *rand.Rand) {
+	first := chance.IntN(len(sh.stock))
+	books := []string{sh.stock[first]}
+	if chance.IntN(2) == 1 {
+		other := (first + 1 + chance.IntN(len(sh.stock)-1)) % len(sh.stock) // never the same title twice
+		books = append(books, sh.stock[other])
+	}
 	type item struct {
 		Book     string `json:"book"`
 		Quantity int    `json:"quantity"`
 	}
-	first := chance.IntN(len(sh.stock))
-	items := []item{{sh.stock[first], 1}}
-	a.total = sh.price[a.currency][sh.stock[first]]
-	if chance.IntN(2) == 1 {
-		other := (first + 1 + chance.IntN(len(sh.stock)-1)) % len(sh.stock) // never the same title twice
-		items = append(items, item{sh.stock[other], 1})
-		sum, err := a.total.Add(sh.price[a.currency][sh.stock[other]])
-		if err != nil {
-			panic(err) // both prices are of one currency: the shelf is keyed by it
+	var items []item
+	total := sh.price[a.currency][books[0]].Amount
+	for i, book := range books {
+		unit := sh.price[a.currency][book]
+		items = append(items, item{book, 1})
+		a.lines = append(a.lines, line{book: book, quantity: 1, unit: unit, total: unit})
+		if i > 0 {
+			sum, err := total.Add(unit.Amount)
+			if err != nil {
+				panic(err) // both prices are of one currency: the shelf is keyed by it
+			}
+			total = sum
 		}
-		a.total = sum
 	}
+	a.total = priceOf(total)
 	body, err := json.Marshal(struct {
 		Items    []item `json:"items"`
 		Currency string `json:"currency"`
 		Expected string `json:"expected_total"`
-	}{items, a.currency, a.total.Number()})
+	}{items, a.currency, a.total.number})
 	if err != nil {
 		panic(err) // strings and integers always marshal
 	}

@@ -10,24 +10,26 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-func usd(t *testing.T, n string) currency.Amount {
+func amountOf(t *testing.T, number, code string) price {
 	t.Helper()
-	a, err := currency.NewAmount(n, "USD")
+	a, err := currency.NewAmount(number, code)
 	if err != nil {
 		t.Fatal(err)
 	}
-	return a
+	return priceOf(a)
 }
 
+// testShelf is what readShelf reads of a fakeShop, but that there is plenty of three books.
 func testShelf(t *testing.T) *shelf {
-	s := &shelf{pages: 4, title: map[string]string{}, price: map[string]map[string]currency.Amount{"USD": {}, "EUR": {}}}
+	s := &shelf{title: map[string]string{}, price: map[string]map[string]price{"USD": {}, "EUR": {}}}
 	for _, b := range fakeBooks {
 		s.books = append(s.books, b.id)
-		s.stock = append(s.stock, b.id)
 		s.title[b.id] = b.title
-		s.price["USD"][b.id] = usd(t, b.price)
-		s.price["EUR"][b.id] = usd(t, b.price)
+		s.price["USD"][b.id] = amountOf(t, b.usd, "USD")
+		s.price["EUR"][b.id] = amountOf(t, b.eur, "EUR")
 	}
+	s.pages = [][]string{s.books[:fakePage], s.books[fakePage:]}
+	s.stock = s.books[:3]
 	return s
 }
 

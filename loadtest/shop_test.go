@@ -8,7 +8,7 @@ import (
 	"html"
 	"net/http"
 	"net/http/httptest"
-	"slices"
+	"strconv"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -19,38 +19,63 @@ import (
 // fakeShop is the five services of a shop behind one listener. It tells the truth, unless it is told to lie.
 type fakeShop struct {
 	server *httptest.Server
-	lie    func(w http.ResponseWriter, r *http.Request) bool // answers in the shop's place, if it returns true
+	honest http.Handler
+	lie    lie
 	closed atomic.Bool
 
 	mu       sync.Mutex
 	began    time.Time
-	orders   map[string]string
-	keys     map[string]int // how often each idempotency key was seen
-	defences []string       // in the order in which they were set, with the service
+	stock    map[string]int
+	placed   int                  // orders so far
+	orders   map[string]fakeOrder // by id
+	keys     map[string]string    // the id of the order of each idempotency key
+	seen     map[string]int       // how often each idempotency key was seen
+	defences []string             // in the order in which they were set, with the service
 	faults   map[string]chan struct{}
 
 	saturateAfter time.Duration // from the fault; 0: never
 	faultAt       time.Time
 }
 
-var fakeBooks = []struct{ id, title, price string }{
-	{"moby-dick", "Moby-Dick; or, The Whale", "12.50"},
-	{"typee", "Typee <a peep>", "9.00"},
-	{"walden", `"Walden" & more`, "7.25"},
+// lie answers a request in the shop's place, or does something behind its back and returns false.
+type lie func(s *fakeShop, w http.ResponseWriter, r *http.Request) bool
+
+var fakeBooks = []struct {
+	id, title, usd, eur string
+	stock               int
+}{
+	{"moby-dick", "Moby-Dick; or, The Whale", "12.50", "11.30", 1_000_000},
+	{"typee", "Typee <a peep>", "9.00", "8.14", 1_000_000},
+	{"walden", `"Walden" & more`, "7.25", "6.55", 2},
+	{"dracula", "Dracula", "5.00", "4.52", 0},
 }
 
-func newFakeShop(t *testing.T, lie func(http.ResponseWriter, *http.Request) bool) *fakeShop {
-	s := &fakeShop{lie: lie, orders: map[string]string{}, keys: map[string]int{}, faults: map[string]chan struct{}{}}
+// fakePage is how many books stand on a page of the shelf.
+const fakePage = 2
+
+func newFakeShop(t *testing.T, lie lie) *fakeShop {
+	s := fakeHandler(lie)
+	s.server = httptest.NewServer(s)
+	t.Cleanup(s.server.Close)
+	return s
+}
+
+// fakeHandler is a fake shop that listens nowhere yet.
+func fakeHandler(lie lie) *fakeShop {
+	s := &fakeShop{lie: lie, stock: map[string]int{}, orders: map[string]fakeOrder{}, keys: map[string]string{},
+		seen: map[string]int{}, faults: map[string]chan struct{}{}}
+	for _, b := range fakeBooks {
+		s.stock[b.id] = b.stock
+	}
 	s.began = time.Now()
 	mux := http.NewServeMux()
+	s.honest = mux
 	mux.HandleFunc("GET /gateway/api/v1/books", s.apiBooks)
 	mux.HandleFunc("GET /gateway/books", s.shelfPage)
 	mux.HandleFunc("GET /gateway/books/{id}", s.bookPage)
 	mux.HandleFunc("POST /gateway/api/v1/orders", s.placeOrder)
 	mux.HandleFunc("GET /gateway/api/v1/orders/{id}", s.readOrder)
-	mux.HandleFunc("GET /checkout/stock", func(w http.ResponseWriter, _ *http.Request) {
-		fmt.Fprint(w, `{"stock":{"moby-dick":1000000,"typee":1000000,"walden":2}}`)
-	})
+	mux.HandleFunc("GET /checkout/stock", s.readStock)
 	mux.HandleFunc("GET /recommendations/related/{id}", func(w http.ResponseWriter, r *http.Request) {
 		s.mu.Lock()
 		held := s.faults["recommendations"]
@@ -90,55 +115,115 @@ func newFakeShop(t *testing.T, lie func(http.ResponseWriter, *http.Request) bool
 	})
 	mux.HandleFunc("POST /admin/{service}/admin/mark", func(http.ResponseWriter, *http.Request) {})
 	mux.HandleFunc("GET /admin/{service}/readyz", func(http.ResponseWriter, *http.Request) {})
-	s.server = httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		if s.lie == nil || !s.lie(w, r) {
-			mux.ServeHTTP(w, r)
-		}
-	}))
-	t.Cleanup(s.server.Close)
 	return s
 }
 
-func (s *fakeShop) Public(service string) string { return s.server.URL + "/" + service }
-func (s *fakeShop) Admin(service string) string  { return s.server.URL + "/admin/" + service }
+func (s *fakeShop) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	if s.lie == nil || !s.lie(s, w, r) {
+		s.honest.ServeHTTP(w, r)
+	}
+}
+
+func (s *fakeShop) url() string {
+	if s.server == nil {
+		return "http://shop"
+	}
+	return s.server.URL
+}
+
+func (s *fakeShop) Public(service string) string { return s.url() + "/" + service }
+func (s *fakeShop) Admin(service string) string  { return s.url() + "/admin/" + service }
 func (s *fakeShop) Close(context.Context) error  { s.closed.Store(true); return nil }
 
 func (s *fakeShop) Restart(context.Context, string) error { return nil }
 
 func (s *fakeShop) open(context.Context, Environment) (Shop, error) { return s, nil }
 
-func (s *fakeShop) apiBooks(w http.ResponseWriter, r *http.Request) {
-	code := cmp.Or(r.FormValue("currency"), "USD")
-	var books []string
-	for _, b := range fakeBooks {
-		const book = `{"id":%q,"title":%q,"price":{"number":%q,"currency":%q}}`
-		books = append(books, fmt.Sprintf(book, b.id, b.title, b.price, code))
+// fakePrice is what a book costs in the currency of a request.
+func fakePrice(i int, r *http.Request) amount {
+	if code := cmp.Or(r.FormValue("currency"), "USD"); code != "USD" {
+		return amount{fakeBooks[i].eur, code}
 	}
-	fmt.Fprintf(w, `{"books":[%s],"page":1,"pages":1}`, strings.Join(books, ","))
+	return amount{fakeBooks[i].usd, "USD"}
+}
+
+// fakeShelf returns the positions of the books on the page that is asked for, and how many pages there are.
+func fakeShelf(r *http.Request) (on []int, pages int) {
+	pages = (len(fakeBooks) + fakePage - 1) / fakePage
+	page, _ := strconv.Atoi(r.FormValue("page"))
+	page = min(max(page, 1), pages)
+	for i := (page - 1) * fakePage; i < min(page*fakePage, len(fakeBooks)); i++ {
+		on = append(on, i)
+	}
+	return on, pages
+}
+
+func (s *fakeShop) apiBooks(w http.ResponseWriter, r *http.Request) {
+	on, pages := fakeShelf(r)
+	var books []map[string]any
+	for _, i := range on {
+		books = append(books, map[string]any{
+			"id": fakeBooks[i].id, "title": fakeBooks[i].title, "price": fakePrice(i, r),
+		})
+	}
+	writeJSON(w, http.StatusOK, map[string]any{"books": books, "pages": pages})
 }
 
 func (s *fakeShop) shelfPage(w http.ResponseWriter, r *http.Request) {
-	for _, b := range fakeBooks {
-		fmt.Fprint(w, bookHTML(b.id, b.title, b.price, r.FormValue("currency")))
+	on, _ := fakeShelf(r)
+	var books []string
+	for _, i := range on {
+		books = append(books, bookHTML(fakeBooks[i].id, fakeBooks[i].title, fakePrice(i, r)))
 	}
+	fmt.Fprint(w, pageHTML(books...))
 }
 
 func (s *fakeShop) bookPage(w http.ResponseWriter, r *http.Request) {
-	i := slices.IndexFunc(fakeBooks, func(b struct{ id, title, price string }) bool { return b.id == r.PathValue("id") })
-	b := fakeBooks[i]
-	fmt.Fprint(w, bookHTML(b.id, b.title, b.price, r.FormValue("currency"))+carouselHTML)
+	i := fakeIndex(r.PathValue("id"))
+	fmt.Fprint(w, pageHTML(bookHTML(fakeBooks[i].id, fakeBooks[i].title, fakePrice(i, r)), carouselHTML))
 }
 
-func bookHTML(id, title, price, currency string) string {
+func fakeIndex(id string) int {
+	for i, b := range fakeBooks {
+		if b.id == id {
+			return i
+		}
+	}
+	return -1
+}
+
+func pageHTML(main ...string) string {
+	return "<!doctype html>\n<html><head><title>Books</title></head><body>\n<ul><li><a>Subjects</a></li></ul>\n" +
+		strings.Join(main, "\n") + "\n</body>\n</html>\n"
+}
+
+func bookHTML(id, title string, price amount) string {
 	const article = `<article data-book="%s"><h1>%s</h1>` +
 		`<data class="price" data-currency="%s" value="%s">x</data></article>`
-	return fmt.Sprintf(article, id, html.EscapeString(title), currency, price)
+	return fmt.Sprintf(article, id, html.EscapeString(title), price.Currency, price.Number)
 }
 
-const carouselHTML = `<section class="related" data-related="recommendations"><p data-book="typee">Typee</p></section>`
+const carouselHTML = `<section class="related" data-related="recommendations"><ul class="books">` +
+	`<li data-book-related="typee">Typee <data class="price" data-currency="USD" value="9.00">x</data></li></ul></section>`
+
+// fakeOrder is an order as it is stored and told.
+type fakeOrder struct {
+	ID       string     `json:"id"`
+	Items    []fakeLine `json:"items"`
+	Total    amount     `json:"total"`
+	Currency string     `json:"currency"`
+}
+
+type fakeLine struct {
+	Book      string `json:"book"`
+	Quantity  int    `json:"quantity"`
+	UnitPrice amount `json:"unit_price"`
+	LineTotal amount `json:"line_total"`
+}
 
 func (s *fakeShop) placeOrder(w http.ResponseWriter, r *http.Request) {
 	var o struct {
+		Items    []fakeLine
 		Expected string `json:"expected_total"`
 		Currency string
 	}
@@ -149,23 +234,55 @@ func (s *fakeShop) placeOrder(w http.ResponseWriter, r *http.Request) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	key := r.Header.Get("Idempotency-Key")
-	s.keys[key]++
-	id := fmt.Sprintf("ord_%d", len(s.orders))
-	body := fmt.Sprintf(`{"id":%q,"total":{"number":%q,"currency":%[3]q},"currency":%[3]q}`, id, o.Expected, o.Currency)
-	s.orders[id] = body
-	w.WriteHeader(http.StatusCreated)
-	fmt.Fprint(w, body)
+	s.seen[key]++
+	id, replayed := s.keys[key]
+	if !replayed {
+		id = fmt.Sprintf("ord_%d", s.placed)
+		s.placed++
+		for i := range o.Items {
+			l := &o.Items[i]
+			book := fakeBooks[fakeIndex(l.Book)]
+			l.UnitPrice = amount{book.usd, "USD"}
+			if o.Currency != "USD" {
+				l.UnitPrice = amount{book.eur, o.Currency}
+			}
+			l.LineTotal = l.UnitPrice // of one copy: the load test orders no more
+		}
+		s.keys[key] = id
+		s.orders[id] = fakeOrder{id, o.Items, amount{o.Expected, o.Currency}, o.Currency}
+		s.sell(s.orders[id], 1)
+	}
+	writeJSON(w, http.StatusCreated, s.orders[id])
+}
+
+// sell takes the copies of an order from the stock, times over.
+func (s *fakeShop) sell(o fakeOrder, times int) {
+	for _, l := range o.Items {
+		s.stock[l.Book] -= times * l.Quantity
+	}
 }
 
 func (s *fakeShop) readOrder(w http.ResponseWriter, r *http.Request) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	body, ok := s.orders[r.PathValue("id")]
+	o, ok := s.orders[r.PathValue("id")]
 	if !ok {
 		http.NotFound(w, r)
 		return
 	}
-	fmt.Fprint(w, body)
+	writeJSON(w, http.StatusOK, o)
+}
+
+func (s *fakeShop) readStock(w http.ResponseWriter, _ *http.Request) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	writeJSON(w, http.StatusOK, map[string]any{"stock": s.stock})
+}
+
+func writeJSON(w http.ResponseWriter, status int, doc any) {
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(status)
+	_ = json.NewEncoder(w).Encode(doc)
 }
 
 // state is a service with 200 workers of which two are busy, and a dependency called 40 times a second.

@@ -2,7 +2,6 @@ package loadtest
 
 import (
 	"fmt"
-	"math/rand/v2"
 	"slices"
 	"sync"
 	"time"
@@ -69,8 +68,8 @@ func (c Counts) goodRatio() float64 {
 	return float64(c.Good) / float64(c.Asked)
 }
 
-// tally keeps what became of everybody: counts by slice of the intended start, and latencies by phase. Its size is
-// that of the act's length, not of its traffic.
+// tally keeps what became of everybody: counts by slice of the intended start, latencies by phase, and every order, for
+// each must be there afterwards. But for the orders its size is that of the act's length, not of its traffic.
 type tally struct {
 	start time.Time       // of the load
 	ends  []time.Duration // of the phases
@@ -82,7 +81,7 @@ type tally struct {
 	examples [][]string                  // by class: the first things that were wrong
 	answers  []int                       // by class, so far, whatever they were …
 	goods    []int                       // … and the good ones: for the live line
-	orders   sampled
+	orders   orders
 }
 
 // maxExamples is how many of the things that went wrong are told, of each class.
@@ -94,7 +93,7 @@ func newTally(s *Scenario, phases []playedPhase, sched schedule, seed uint64) *t
 	t := &tally{
 		counts: make([][]Counts, classes), latency: make([][]*hdrhistogram.Histogram, classes),
 		examples: make([][]string, classes), answers: make([]int, classes), goods: make([]int, classes),
-		orders: sampled{chance: rand.New(rand.NewPCG(seed, 0))},
+		orders: newOrders(seed),
 	}
 	for i, name := range sched.names {
 		t.counts[i] = make([]Counts, length/slice+1)
@@ -134,8 +133,8 @@ func (t *tally) record(h *hit, j judged, lag, took time.Duration) {
 	if j.why != nil && len(t.examples[h.class]) < maxExamples {
 		t.examples[h.class] = append(t.examples[h.class], fmt.Sprintf("%.300s", j.why))
 	}
-	if j.order.id != "" && (j.verdict == good || j.verdict == late) {
-		t.orders.offer(j.order)
+	if h.ask.kind == Order {
+		t.orders.record(h, j)
 	}
 }
 
