@@ -125,7 +125,7 @@ func TestD10TheJudgeIsNotFooled(t *testing.T) {
 		void    bool // else the run fails
 		missed  Counts
 		reason  string // in the reasons
-		example string // in what is told of the class
+		example string // in what a person is told
 	}{
 		"pages without a price": {
 			class: browse, lie: forged(shelves, replace(`data class="price"`, `span class="price"`)),
@@ -303,8 +303,12 @@ func TestD10TheJudgeIsNotFooled(t *testing.T) {
 			if got.Counts != wanted {
 				t.Errorf("counted %+v, want %+v", got.Counts, wanted)
 			}
-			if examples := strings.Join(got.Examples, "\n"); !strings.Contains(examples, c.example) {
-				t.Errorf("the examples do not say %q: %s", c.example, examples)
+			var text strings.Builder
+			if err := r.WriteText(&text); err != nil {
+				t.Fatal(err)
+			}
+			if !strings.Contains(text.String(), c.example) {
+				t.Errorf("a person is not told %q: %s", c.example, &text)
 			}
 		})
 	}
