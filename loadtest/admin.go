@@ -22,27 +22,47 @@ type State struct {
 		SaturatedAt *time.Time `json:"saturated_at"` // the first instant at which all were in use since the mark
 		Queue       int        `json:"queue"`
 		BusySeconds float64    `json:"busy_seconds"` // the integral of in_use
+		Begun       int64      `json:"begun"`        // requests that were given a worker …
+		BegunLate   int64      `json:"begun_late"`   // … when nobody waited for them any more
 	} `json:"workers"`
 	Process struct {
 		Goroutines int     `json:"goroutines"`
 		FDs        int     `json:"fds"`
+		FDsLimit   int     `json:"fds_limit"`
 		RSSBytes   int64   `json:"rss_bytes"`
 		CPUSeconds float64 `json:"cpu_seconds"`
 	} `json:"process"`
-	Dependencies []struct {
-		Name      string `json:"name"`
-		Endpoints []struct {
-			Name     string           `json:"name"`
-			Outcomes map[string]int64 `json:"outcomes"`
-			P50      float64          `json:"p50_ms"`
-		} `json:"endpoints"`
-	} `json:"dependencies"`
+	Dependencies []DependencyState `json:"dependencies"`
 
 	at time.Time // in the middle of the asking
 }
 
-// outcomes is how many calls of a dependency have ended, in any way, and the median latency of its busiest endpoint.
-func (s State) outcomes(dependency string) (calls int64, p50 time.Duration, ok bool) {
+// DependencyState is what is read of the calls to one dependency.
+type DependencyState struct {
+	Name      string          `json:"name"`
+	InUse     int             `json:"in_use"`
+	Endpoints []EndpointState `json:"endpoints"`
+}
+
+// EndpointState is what is read of the calls to one operation.
+type EndpointState struct {
+	Name     string           `json:"name"`
+	Breaker  string           `json:"breaker"`
+	Outcomes map[string]int64 `json:"outcomes"`
+	Retries  int64            `json:"retries"`
+	P50      float64          `json:"p50_ms"`
+}
+
+// Calls is what became of the attempts to call a dependency, over all its endpoints.
+type Calls struct {
+	Outcomes map[string]int64
+	Retries  int64
+	P50      time.Duration // the median latency of the busiest endpoint
+}
+
+// calls sums the endpoints of a dependency up.
+func (s State) calls(dependency string) (c Calls, ok bool) {
+	c.Outcomes = map[string]int64{}
 	var busiest int64
 	for _, d := range s.Dependencies {
 		if d.Name != dependency {
@@ -51,16 +71,46 @@ func (s State) outcomes(dependency string) (calls int64, p50 time.Duration, ok b
 		ok = true
 		for _, e := range d.Endpoints {
 			var n int64
-			for _, count := range e.Outcomes {
+			for outcome, count := range e.Outcomes {
+				c.Outcomes[outcome] += count
 				n += count
 			}
-			calls += n
+			c.Retries += e.Retries
 			if n > busiest {
-				busiest, p50 = n, time.Duration(e.P50*float64(time.Millisecond))
+				busiest, c.P50 = n, time.Duration(e.P50*float64(time.Millisecond))
 			}
 		}
 	}
-	return calls, p50, ok
+	return c, ok
+}
+
+// unsentOutcomes are those of attempts of which the dependency heard nothing.
+var unsentOutcomes = []string{"rejected", "short_circuited", "expired"}
+
+// ended is how many attempts ended, in any way.
+func (c Calls) ended() (n int64) {
+	for _, count := range c.Outcomes {
+		n += count
+	}
+	return n
+}
+
+// sent is how many of them the dependency heard of.
+func (c Calls) sent() int64 {
+	n := c.ended()
+	for _, outcome := range unsentOutcomes {
+		n -= c.Outcomes[outcome]
+	}
+	return n
+}
+
+// since is what has come to c since before.
+func (c Calls) since(before Calls) Calls {
+	more := Calls{Outcomes: map[string]int64{}, Retries: c.Retries - before.Retries, P50: c.P50}
+	for outcome, n := range c.Outcomes {
+		more.Outcomes[outcome] = n - before.Outcomes[outcome]
+	}
+	return more
 }
 
 // adminTimeout bounds every question to an admin listener. It answers from memory, whatever the service is at.
@@ -133,10 +183,17 @@ func (a *admin) each(f func(service string)) {
 // and makes the best of each.
 func (a *admin) setDefences(ctx context.Context, expr string) error {
 	for _, service := range slices.Backward(Services) {
-		body := map[string]string{"set": expr}
-		if err := a.ask(ctx, http.MethodPost, service, "/admin/defences", body, nil); err != nil {
-			return fmt.Errorf("switch the defences of %s to %s: %w", service, expr, err)
+		if err := a.setDefencesOf(ctx, service, expr); err != nil {
+			return err
 		}
+	}
+	return nil
+}
+
+func (a *admin) setDefencesOf(ctx context.Context, service, expr string) error {
+	body := map[string]string{"set": expr}
+	if err := a.ask(ctx, http.MethodPost, service, "/admin/defences", body, nil); err != nil {
+		return fmt.Errorf("switch the defences of %s to %s: %w", service, expr, err)
 	}
 	return nil
 }

@@ -19,6 +19,8 @@ func played(t *testing.T) *act {
 	s := &Scenario{Name: "x", Classes: map[string]Class{
 		"browse": {Kind: Browse, Rate: 10},
 		"order":  {Kind: Order, Rate: 10},
+	}, Predictions: []Prediction{
+		{Name: "p", Formula: "amplification", Service: "catalogue", Dependency: "recommendations", Attempts: []int{4, 4}},
 	}}
 	s.complete()
 	start := time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
@@ -35,7 +37,7 @@ func played(t *testing.T) *act {
 			began: start.Add(from), changed: start.Add(from), before: map[string]State{}, after: map[string]State{}})
 		from = to
 	}
-	sched := newSchedule(s, testShelf(t), from, 1)
+	sched := newSchedule(s, testShelf(t), lasting(from), 1)
 	p.sender = &sender{schedule: sched}
 	p.tally = newTally(s, p.phases, sched, 1)
 	p.tally.start = start
@@ -135,6 +137,59 @@ func TestEveryBarCanBeMissed(t *testing.T) {
 		}
 	}
 
+	down := Bar{Kind: "down", Phase: "fault", AtMost: 0.05}
+	downLater := down
+	downLater.After = Duration(5 * time.Second)
+	errorsBar := Bar{Kind: "errors", Phase: "fault", AtMost: 0.01}
+	refusedBar := Bar{Kind: "refused", Phase: "fault", Classes: []string{"order"}, AtLeast: 0.99, Within: Duration(time.Second)}
+	goodput := Bar{Kind: "goodput", Phase: "fault", AtLeast: 0.9}
+	meets := Bar{Kind: "meets", Phase: "fault", Prediction: "p", Near: 0.05}
+	meetsPoints := meets
+	meetsPoints.Points = 1
+	booked := Bar{Kind: "booked", Phase: "fault", Dependencies: []string{"currency"}, AtLeast: 0.5}
+	unharmed := Bar{Kind: "unharmed", Phase: "fault", Dependencies: []string{"currency"}}
+	rejectedBar := Bar{Kind: "rejected", Phase: "fault", Service: "catalogue", Dependency: "recommendations", AtLeast: 0.5}
+	opens := Bar{Kind: "opens", Phase: "fault", Service: "catalogue", Dependency: "recommendations",
+		Within: Duration(5 * time.Second)}
+	amplified := Bar{Kind: "amplified", Phase: "fault", Service: "catalogue", Dependency: "recommendations", Factor: 1.25}
+	zombies := Bar{Kind: "zombies", Phase: "fault", Service: "recommendations"}
+	mostZombies := zombies
+	mostZombies.AtLeast = 0.5
+	// told lets the catalogue tell, at the end of the fault, what became of its calls.
+	told := func(deps ...DependencyState) func(*act) {
+		return func(p *act) {
+			s := p.played("fault").after["catalogue"]
+			s.Dependencies = deps
+			p.played("fault").after["catalogue"] = s
+		}
+	}
+	endpointOf := func(name string, outcomes map[string]int64, retries int64) DependencyState {
+		return DependencyState{Name: name, Endpoints: []EndpointState{{Name: "e", Outcomes: outcomes, Retries: retries}}}
+	}
+	calls := func(sent, unsent, retries int64) func(*act) {
+		return told(endpointOf("recommendations", map[string]int64{"failure": sent, "rejected": unsent}, retries))
+	}
+	timeouts := func(guilty, innocent int64) func(*act) {
+		return told(endpointOf("recommendations", map[string]int64{"timeout": guilty}, 0),
+			endpointOf("currency", map[string]int64{"timeout": innocent, "success": 10}, 0))
+	}
+	forecasted := func(v float64) func(*act) {
+		return func(p *act) { p.values = map[string]float64{"p": v} }
+	}
+	breakerIs := func(state string) func(*sample) {
+		return func(s *sample) {
+			s.state.Dependencies = []DependencyState{{Name: "recommendations", Endpoints: []EndpointState{{Breaker: state}}}}
+		}
+	}
+	begun := func(all, late int64) func(*act) {
+		return func(p *act) {
+			s := p.played("fault").after["recommendations"]
+			s.Workers.Begun, s.Workers.BegunLate = all, late
+			p.played("fault").after["recommendations"] = s
+		}
+	}
+
+	unseen := maps.Clone(barKinds)
 	for _, c := range []struct {
 		name string
 		bar  Bar
@@ -283,6 +338,61 @@ func TestEveryBarCanBeMissed(t *testing.T) {
 		},
 		{"it died", flat, change("gateway", faultAt, func(s *sample) { s.dead = true }), "not known"},
 
+		{"nobody is served", down, visits(sorry(faultAt, recoveryAt)), ""},
+		{"some are, later", down, visits(sorry(faultAt, faultAt+20*time.Second)), "33.3 %"},
+		{"the first are left out", downLater, visits(sorry(faultAt+5*time.Second, recoveryAt)), ""},
+		{"nobody came", down, func(p *act) { p.tally.counts = [][]Counts{{}, {}} }, "100.0 %"},
+
+		{"people wait", errorsBar, visits(func(string, time.Duration) judged { return judged{verdict: gaveUp} }), ""},
+		{"people are told", errorsBar, visits(sorry(faultAt, faultAt+time.Second)), "20 refused"},
+
+		{"turned away at once", refusedBar, visits(sorry(faultAt, recoveryAt)), ""},
+		{"some give up", refusedBar, visits(func(_ string, at time.Duration) judged {
+			return judged{verdict: map[bool]verdict{true: refused, false: gaveUp}[at.Milliseconds()%1000 > 150]}
+		}), "gave up"},
+		{"turned away late", refusedBar, func(p *act) {
+			for i := range p.sender.hits {
+				p.tally.record(&p.sender.hits[i], judged{verdict: refused}, 0, 2*time.Second)
+			}
+		}, "p99 200"},
+		{"nobody is turned away", refusedBar, visits(well), "of 0"},
+
+		{"as many as ever", goodput, visits(well), ""},
+		{"fewer than at the peak", goodput, visits(sorry(faultAt, faultAt+4*time.Second)), "17.3/s"},
+		{"no peak", goodput, visits(sorry(0, time.Hour)), "0.0/s"},
+
+		{"met", meets, both(calls(1600, 0, 1500), forecasted(16)), ""},
+		{"a little off", meets, both(calls(1570, 0, 1500), forecasted(16)), "22.43 attempts a call"},
+		{"met by a point", meetsPoints, both(calls(1600, 0, 1500), forecasted(16.9)), ""},
+		{"not predicted", meets, calls(1600, 0, 1500), "16 attempts a call"},
+		{"not measured", meets, forecasted(16), "did not tell"},
+
+		{"booked against the innocent", booked, timeouts(40, 60), ""},
+		{"booked against the guilty", booked, timeouts(60, 40), "40.0 % of 100"},
+		{"booked nowhere", booked, timeouts(0, 0), "of 0"},
+
+		{"unharmed", unharmed, timeouts(100, 0), ""},
+		{"harmed", unharmed, timeouts(100, 1), "1 of 11"},
+		{"unknown", unharmed, func(*act) {}, "nobody told"},
+
+		{"full", rejectedBar, calls(50, 50, 0), ""},
+		{"not full", rejectedBar, calls(60, 40, 0), "40.0 % of 100"},
+		{"nobody tells", rejectedBar, func(*act) {}, "not known"},
+
+		{"opens", opens, change("catalogue", faultAt+2*time.Second, breakerIs("open")), ""},
+		{"opens late", opens, change("catalogue", faultAt+10*time.Second, breakerIs("half-open")), "after 10.0 s"},
+		{"never opens", opens, change("catalogue", 0, breakerIs("closed")), "never"},
+
+		{"few retries", amplified, calls(110, 0, 10), ""},
+		{"many retries", amplified, calls(160, 0, 60), "1.60"},
+		{"no call", amplified, calls(0, 0, 0), "did not call"},
+
+		{"none for nobody", zombies, begun(1000, 0), ""},
+		{"one for nobody", zombies, begun(1000, 1), "1 of 1000"},
+		{"none at all", zombies, begun(0, 0), "0 of 0"},
+		{"most for nobody", mostZombies, begun(1000, 600), ""},
+		{"few for nobody", mostZombies, begun(1000, 400), "400 of 1000"},
+
 		{"let go", letGo, released(80*time.Millisecond, nil), ""},
 		{"let go late", letGo, released(600*time.Millisecond, nil), "600 ms"},
 		{"not held", letGo, released(-100*time.Millisecond, nil), "was not held"},
@@ -312,8 +422,6 @@ func TestEveryBarCanBeMissed(t *testing.T) {
 		t.Errorf("kinds of bars that were never missed: %v", slices.Sorted(maps.Keys(unseen)))
 	}
 }
-
-var unseen = maps.Clone(barKinds)
 
 // A missed bar that only shows that nothing was shown makes the run void, whatever else was missed.
 func TestVoidGoesBeforeFail(t *testing.T) {

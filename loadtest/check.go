@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 
@@ -65,11 +66,7 @@ func (c *check) scenario(s *Scenario) {
 	if s.Name == "" {
 		c.wrong("$", "the scenario has no name")
 	}
-	for service := range s.Environment {
-		if service != "all" {
-			c.service("$.environment."+service, service)
-		}
-	}
+	c.environment("$.environment", s.Environment)
 	if s.Arrivals != Even && s.Arrivals != Poisson {
 		c.wrong("$.arrivals", "arrivals are even or poisson")
 	}
@@ -138,11 +135,30 @@ func (c *check) prediction(path string, p Prediction) {
 	if p.Name == "" {
 		c.wrong(path, "the prediction has no name")
 	}
-	if p.Formula != "cascade" {
-		c.wrong(path+".formula", "there is no formula %q; there is cascade", p.Formula)
+	f, ok := formulas[p.Formula]
+	if !ok {
+		c.wrong(path+".formula", "there is no formula %q; there are %s", p.Formula,
+			strings.Join(slices.Sorted(maps.Keys(formulas)), ", "))
+		return
 	}
-	if len(p.Hops) == 0 {
-		c.wrong(path+".hops", "a cascade has at least one hop")
+	given := p.given()
+	for _, field := range f.needs {
+		if !slices.Contains(given, field) {
+			c.wrong(path, "the formula %s is missing %s", p.Formula, field)
+		}
+	}
+	for _, field := range given {
+		if !slices.Contains(f.needs, field) {
+			c.wrong(path+"."+field, "the formula %s does not read %s", p.Formula, field)
+		}
+	}
+	if p.Service != "" {
+		c.service(path+".service", p.Service)
+	}
+	for i, n := range p.Attempts {
+		if n < 1 || n > 100 {
+			c.wrong(fmt.Sprintf("%s.attempts[%d]", path, i), "a loop makes 1 to 100 attempts")
+		}
 	}
 	for i, h := range p.Hops {
 		hop := fmt.Sprintf("%s.hops[%d]", path, i)
@@ -167,6 +183,7 @@ func (c *check) act(path string, s *Scenario, index int) {
 			c.wrong(path+".name", "there are two acts %q", a.Name)
 		}
 	}
+	c.environment(path+".environment", a.Environment)
 	if a.Defences == "" {
 		c.wrong(path+".defences", "the act does not say its defences")
 	} else if err := validDefences(a.Defences); err != nil {
@@ -189,6 +206,14 @@ func (c *check) act(path string, s *Scenario, index int) {
 		for service := range p.Faults {
 			c.service(phase+".faults."+service, service)
 		}
+		for class := range p.Rates {
+			if _, ok := s.Classes[class]; !ok {
+				c.wrong(phase+".rates."+class, "there is no class %q", class)
+			}
+		}
+		for k, service := range p.Restart {
+			c.service(fmt.Sprintf("%s.restart[%d]", phase, k), service)
+		}
 		if p.Defences != "" {
 			if err := validDefences(p.Defences); err != nil {
 				c.wrong(phase+".defences", "%v", err)
@@ -210,6 +235,14 @@ func (c *check) act(path string, s *Scenario, index int) {
 	}
 	for j := range a.Bars {
 		c.bar(fmt.Sprintf("%s.bars[%d]", path, j), s, a, &a.Bars[j])
+	}
+}
+
+func (c *check) environment(path string, env Environment) {
+	for service := range env {
+		if service != "all" {
+			c.service(path+"."+service, service)
+		}
 	}
 }
 

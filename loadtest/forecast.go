@@ -4,34 +4,91 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"strconv"
 	"time"
 
 	"example.com/holdfast/loadtest/predict"
 )
 
-// predict computes, at the end of the healthy phase and from what it measured, when each service will saturate. What
-// it cannot measure makes the run void: a prediction that was not made cannot have come true.
+// formula is one way to predict: the fields that it must be given, the forecast that it makes at the end of the healthy
+// phase, and what that is held to. Whatever it cannot measure makes the run void: a prediction that was not made cannot
+// have come true.
+type formula struct {
+	needs []string
+	// forecast makes the prediction from what the healthy phase measured.
+	forecast func(*act, Prediction) (forecast, error)
+	// measure reads in a phase what was predicted. It is nil for saturations, which the services note themselves.
+	measure func(*act, Prediction, *playedPhase) (float64, error)
+	unit    string
+}
+
+// forecast is a prediction that was made: saturations by service, or one value.
+type forecast struct {
+	saturations map[string]time.Duration
+	value       float64
+	from        string // its inputs, for a person
+}
+
+var formulas = map[string]formula{
+	"cascade": {needs: []string{"hops"}, forecast: (*act).forecastCascade},
+	"pool":    {needs: []string{"service", "dependency", "needing"}, forecast: (*act).forecastPool},
+	"throughput": {
+		needs: []string{"service", "dependency", "takes"}, forecast: (*act).forecastThroughput,
+		measure: (*act).measureThroughput, unit: "calls/s",
+	},
+	"wanted": {
+		needs: []string{"service", "dependency", "takes"}, forecast: (*act).forecastWanted,
+		measure: (*act).measureWanted, unit: "workers",
+	},
+	"loss": {
+		needs: []string{"service", "dependency", "takes"}, forecast: (*act).forecastLoss,
+		measure: (*act).measureLoss, unit: "of those who come",
+	},
+	"amplification": {
+		needs: []string{"service", "dependency", "attempts"}, forecast: (*act).forecastAmplification,
+		measure: (*act).measureAmplification, unit: "attempts a call",
+	},
+	"descriptors": {
+		needs: []string{"service", "dependency"}, forecast: (*act).forecastDescriptors,
+		measure: (*act).measureDescriptors, unit: "s",
+	},
+}
+
+// given lists the fields of a prediction that are set.
+func (p Prediction) given() []string {
+	set := map[string]bool{
+		"hops": p.Hops != nil, "service": p.Service != "", "dependency": p.Dependency != "", "needing": p.Needing != nil,
+		"takes": p.Takes != 0, "attempts": p.Attempts != nil,
+	}
+	maps.DeleteFunc(set, func(_ string, given bool) bool { return !given })
+	return slices.Sorted(maps.Keys(set))
+}
+
+// predict makes the predictions of the act, at the end of the healthy phase.
 func (p *act) predict() {
 	p.predicted = map[string]time.Duration{}
-	ph := p.played(phaseHealthy)
+	p.values = map[string]float64{}
 	for _, prediction := range p.scenario.Predictions {
 		if !slices.Contains(p.Predict, prediction.Name) {
 			continue
 		}
-		hops, err := measure(prediction.Hops, ph.before, ph.after)
-		if err == nil {
-			var at map[string]time.Duration
-			if at, err = predict.Cascade(hops); err == nil {
-				maps.Copy(p.predicted, at)
-			}
-		}
+		kind := formulas[prediction.Formula]
+		f, err := kind.forecast(p, prediction)
 		if err != nil {
 			p.void = append(p.void, fmt.Sprintf("the prediction %s was not made: %v", prediction.Name, err))
 			continue
 		}
-		for _, h := range hops {
-			p.show.say("%s: predicted: %s saturates %s after the fault (%d workers, %.1f busy, %.1f/s held)",
-				p.Name, h.Service, saying(p.predicted[h.Service]), h.Workers, h.Busy, h.Held)
+		if f.saturations == nil {
+			p.values[prediction.Name] = f.value
+			p.show.say("%s: predicted: %s %.4g %s (%s)", p.Name, prediction.Name, f.value, kind.unit, f.from)
+			continue
+		}
+		maps.Copy(p.predicted, f.saturations)
+		for _, service := range slices.SortedFunc(maps.Keys(f.saturations), func(a, b string) int {
+			return int(f.saturations[a] - f.saturations[b])
+		}) {
+			p.show.say("%s: predicted: %s saturates %s after the fault%s",
+				p.Name, service, saying(f.saturations[service]), f.from)
 		}
 	}
 }
@@ -43,39 +100,212 @@ func saying(t time.Duration) string {
 	return fmt.Sprintf("%.2f s", t.Seconds())
 }
 
-// measure reads the inputs of a cascade from two looks at the shop in good health.
-//
-// Held is the rate of the calls that will be held. Busy is the mean of the workers in use (the difference of their
-// integral, so that nothing is missed between the looks) without what the calls that will be held take of it even in
-// health: rate × latency, by Little's law.
-func measure(hops []Hop, before, after map[string]State) ([]predict.Hop, error) {
-	measured := make([]predict.Hop, len(hops))
-	for i, h := range hops {
-		then, ok := before[h.Service]
-		now, ok2 := after[h.Service]
-		elapsed := now.at.Sub(then.at).Seconds()
-		if !ok || !ok2 || elapsed <= 0 {
-			return nil, fmt.Errorf("%s did not tell its state", h.Service)
-		}
-		m := predict.Hop{
-			Service: h.Service, After: h.After, Workers: now.Workers.Limit,
-			Busy: (now.Workers.BusySeconds - then.Workers.BusySeconds) / elapsed,
-		}
-		for _, dependency := range h.Held {
-			calls, _, _ := then.outcomes(dependency)
-			more, latency, ok := now.outcomes(dependency)
-			if !ok {
-				return nil, fmt.Errorf("%s has no dependency %q", h.Service, dependency)
-			}
-			rate := float64(more-calls) / elapsed
-			m.Held += rate
-			m.Busy -= rate * latency.Seconds()
-		}
-		m.Busy = max(m.Busy, 0)
-		if h.Early {
-			m.Early = measured[0].Held
-		}
-		measured[i] = m
+// load is what a healthy phase told of the calls from a service to one of its dependencies.
+type load struct {
+	workers int     // of the service; 0: no limit
+	rate    float64 // calls a second
+	busy    float64 // mean workers in use, without what those calls take of them
+}
+
+// own is how long a request keeps its worker besides the call, where every request makes one.
+func (l load) own() time.Duration {
+	return time.Duration(l.busy / l.rate * float64(time.Second))
+}
+
+// healthy measures a load in the healthy phase. Busy is the mean of the workers in use (the difference of their
+// integral, so that nothing is missed between the looks) less what the calls take of it even in health: rate ×
+// latency, by Little's law.
+func (p *act) healthy(service string, dependencies ...string) (load, error) {
+	ph := p.played(phaseHealthy)
+	then, ok := ph.before[service]
+	now, ok2 := ph.after[service]
+	elapsed := now.at.Sub(then.at).Seconds()
+	if !ok || !ok2 || elapsed <= 0 {
+		return load{}, fmt.Errorf("%s did not tell its state", service)
 	}
-	return measured, nil
+	l := load{workers: now.Workers.Limit, busy: (now.Workers.BusySeconds - then.Workers.BusySeconds) / elapsed}
+	for _, dependency := range dependencies {
+		before, _ := then.calls(dependency)
+		after, ok := now.calls(dependency)
+		if !ok {
+			return load{}, fmt.Errorf("%s has no dependency %q", service, dependency)
+		}
+		rate := float64(after.since(before).ended()) / elapsed
+		l.rate += rate
+		l.busy -= rate * after.P50.Seconds()
+	}
+	if l.rate <= 0 {
+		return load{}, fmt.Errorf("%s called none of %v", service, dependencies)
+	}
+	l.busy = max(l.busy, 0)
+	return l, nil
+}
+
+func (l load) String() string {
+	return fmt.Sprintf("%d workers, %.1f busy, %.1f/s held", l.workers, l.busy, l.rate)
+}
+
+func (p *act) forecastCascade(of Prediction) (forecast, error) {
+	hops := make([]predict.Hop, len(of.Hops))
+	for i, h := range of.Hops {
+		l, err := p.healthy(h.Service, h.Held...)
+		if err != nil {
+			return forecast{}, err
+		}
+		hops[i] = predict.Hop{Service: h.Service, After: h.After, Workers: l.workers, Busy: l.busy, Held: l.rate}
+		if h.Early {
+			hops[i].Early = hops[0].Held
+		}
+		p.show.say("%s: measured: %s has %s", p.Name, h.Service, l)
+	}
+	at, err := predict.Cascade(hops)
+	return forecast{saturations: at}, err
+}
+
+// forecastPool takes the pool of the shared client from the environment of the act: the shop is not asked for it.
+func (p *act) forecastPool(of Prediction) (forecast, error) {
+	env := p.scenario.Environment.with(p.Environment)
+	text := env[of.Service]["SHARED_CLIENT_POOL"]
+	if text == "" {
+		text = env["all"]["SHARED_CLIENT_POOL"]
+	}
+	pool, err := strconv.Atoi(text)
+	if err != nil {
+		return forecast{}, fmt.Errorf("the environment of %s sets no SHARED_CLIENT_POOL", of.Service)
+	}
+	held, err := p.healthy(of.Service, of.Dependency)
+	if err != nil {
+		return forecast{}, err
+	}
+	needing, err := p.healthy(of.Service, append(slices.Clone(of.Needing), of.Dependency)...)
+	if err != nil {
+		return forecast{}, err
+	}
+	at, err := predict.PooledSaturation(pool, held.workers, needing.busy, held.rate, needing.rate)
+	return forecast{
+		saturations: map[string]time.Duration{of.Service: at},
+		from:        fmt.Sprintf(" (pool of %d, %s, %.1f/s need the pool)", pool, held, needing.rate),
+	}, err
+}
+
+func (p *act) survival(of Prediction) (predict.Survival, string, error) {
+	l, err := p.healthy(of.Service, of.Dependency)
+	if err != nil {
+		return predict.Survival{}, "", err
+	}
+	s, err := predict.Survive(l.workers, l.rate, l.own(), time.Duration(of.Takes))
+	return s, fmt.Sprintf("%.1f/s × (%.0f ms + %s) = %.0f of %d workers",
+		l.rate, 1000*l.own().Seconds(), of.Takes, s.Wanted, l.workers), err
+}
+
+func (p *act) forecastThroughput(of Prediction) (forecast, error) {
+	s, from, err := p.survival(of)
+	return forecast{value: s.Throughput, from: from}, err
+}
+
+// measureThroughput is the rate at which calls end once the first of the phase have: before, none does.
+func (p *act) measureThroughput(of Prediction, ph *playedPhase) (float64, error) {
+	from, to := ph.changed.Add(2*time.Duration(of.Takes)), p.tally.start.Add(ph.to)
+	samples := living(p.watch.between(of.Service, from, to))
+	if len(samples) < 2 {
+		return 0, fmt.Errorf("%s was not seen for long enough in %s", of.Service, ph.Name)
+	}
+	first, last := samples[0], samples[len(samples)-1]
+	return float64(last.ended[of.Dependency]-first.ended[of.Dependency]) / last.at.Sub(first.at).Seconds(), nil
+}
+
+func (p *act) forecastWanted(of Prediction) (forecast, error) {
+	s, from, err := p.survival(of)
+	return forecast{value: s.Wanted, from: from}, err
+}
+
+// measureWanted is the mean of the workers in use once the first calls of the phase have ended.
+func (p *act) measureWanted(of Prediction, ph *playedPhase) (float64, error) {
+	from, to := ph.changed.Add(2*time.Duration(of.Takes)), p.tally.start.Add(ph.to)
+	samples := living(p.watch.between(of.Service, from, to))
+	if len(samples) < 2 {
+		return 0, fmt.Errorf("%s was not seen for long enough in %s", of.Service, ph.Name)
+	}
+	first, last := samples[0], samples[len(samples)-1]
+	return (last.state.Workers.BusySeconds - first.state.Workers.BusySeconds) / last.at.Sub(first.at).Seconds(), nil
+}
+
+func (p *act) forecastLoss(of Prediction) (forecast, error) {
+	l, err := p.healthy(of.Service, of.Dependency)
+	if err != nil {
+		return forecast{}, err
+	}
+	offered, err := predict.InFlight(l.rate, l.own()+time.Duration(of.Takes))
+	if err != nil {
+		return forecast{}, err
+	}
+	erlang, err := predict.ErlangB(offered, l.workers)
+	if err != nil {
+		return forecast{}, err
+	}
+	little, err := predict.LittleLoss(offered, l.workers)
+	return forecast{value: erlang, from: fmt.Sprintf("Erlang-B, %.0f erlang on %d workers; by Little alone %.4f",
+		offered, l.workers, little)}, err
+}
+
+// measureLoss is the share of those turned away once the pool has filled as far as it will.
+func (p *act) measureLoss(of Prediction, ph *playedPhase) (float64, error) {
+	classes, _ := p.classesOf(nil)
+	c := p.tally.window(classes, ph.from+2*time.Duration(of.Takes), ph.to)
+	if c.Asked == 0 {
+		return 0, fmt.Errorf("nobody came in %s after the first %s", ph.Name, 2*time.Duration(of.Takes))
+	}
+	return float64(c.Refused) / float64(c.Asked), nil
+}
+
+func (p *act) forecastAmplification(of Prediction) (forecast, error) {
+	n, err := predict.Amplification(1, of.Attempts...)
+	return forecast{value: n, from: fmt.Sprintf("loops of %v attempts, all of which fail", of.Attempts)}, err
+}
+
+// measureAmplification is how many attempts reached the dependency for each call: those that are no retries.
+func (p *act) measureAmplification(of Prediction, ph *playedPhase) (float64, error) {
+	c, err := p.callsIn(of.Service, of.Dependency, ph)
+	if err != nil {
+		return 0, err
+	}
+	calls := c.ended() - c.Retries
+	if calls <= 0 {
+		return 0, fmt.Errorf("%s did not call %s in %s", of.Service, of.Dependency, ph.Name)
+	}
+	return float64(c.sent()) / float64(calls), nil
+}
+
+// callsIn is what became of the calls from a service to a dependency that ended in a phase.
+func (p *act) callsIn(service, dependency string, ph *playedPhase) (Calls, error) {
+	before, _ := ph.before[service].calls(dependency)
+	after, ok := ph.after[service].calls(dependency)
+	if !ok {
+		return Calls{}, fmt.Errorf("%s did not tell of its dependency %q in %s", service, dependency, ph.Name)
+	}
+	return after.since(before), nil
+}
+
+func (p *act) forecastDescriptors(of Prediction) (forecast, error) {
+	l, err := p.healthy(of.Service, of.Dependency)
+	if err != nil {
+		return forecast{}, err
+	}
+	limit := p.played(phaseHealthy).after[of.Service].Process.FDsLimit
+	at, err := predict.DescriptorDeath(limit, l.rate)
+	return forecast{value: at.Seconds(), from: fmt.Sprintf("%d descriptors, two for each of %.1f/s", limit, l.rate)}, err
+}
+
+// lastDescriptors is how near to its limit a process is that is out of descriptors: it cannot open what would show it.
+const lastDescriptors = 0.98
+
+// measureDescriptors is how long after the fault the service had no descriptor left, or was not seen any more.
+func (p *act) measureDescriptors(of Prediction, ph *playedPhase) (float64, error) {
+	for _, s := range p.watch.between(of.Service, ph.changed, p.tally.start.Add(ph.to)) {
+		open, limit := s.state.Process.FDs, s.state.Process.FDsLimit
+		if s.dead || limit > 0 && float64(open) >= lastDescriptors*float64(limit) {
+			return s.at.Sub(ph.changed).Seconds(), nil
+		}
+	}
+	return 0, fmt.Errorf("%s had descriptors left until the end of %s", of.Service, ph.Name)
 }

@@ -21,6 +21,22 @@ import (
 // Environment is what each process of a shop gets: by service ("all" for every one), variable → value.
 type Environment map[string]map[string]string
 
+// with returns the environment as another changes it.
+func (e Environment) with(other Environment) Environment {
+	both := maps.Clone(e)
+	if both == nil {
+		both = Environment{}
+	}
+	for service, values := range other {
+		both[service] = maps.Clone(both[service])
+		if both[service] == nil {
+			both[service] = map[string]string{}
+		}
+		maps.Copy(both[service], values)
+	}
+	return both
+}
+
 // Shop is a running bookshop.
 type Shop interface {
 	// Public and Admin return a service's base URL, as "http://127.0.0.1:8080".
@@ -101,6 +117,7 @@ type act struct {
 	defences  map[string]bool
 	phases    []playedPhase
 	predicted map[string]time.Duration // saturation by service
+	values    map[string]float64       // what else was predicted, by the prediction's name
 	canaries  map[string]*canary       // by the phase that lets them go
 	orders    orderCheck
 	void      []string
@@ -119,16 +136,7 @@ type playedPhase struct {
 
 // play opens a shop, sends people through all phases of an act, and closes the shop.
 func play(ctx context.Context, s *Scenario, a *Act, o Options, show *progress) (_ *act, err error) {
-	env := maps.Clone(s.Environment)
-	if env == nil {
-		env = Environment{}
-	}
-	all := maps.Clone(env["all"])
-	if all == nil {
-		all = map[string]string{}
-	}
-	all["DEFENCES"] = a.Defences
-	env["all"] = all
+	env := s.Environment.with(a.Environment).with(Environment{"all": {"DEFENCES": a.Defences}})
 	show.say("%s: opening a shop, defences %s", a.Name, a.Defences)
 	shop, err := o.Open(ctx, env)
 	if err != nil {
@@ -183,7 +191,7 @@ func (p *act) load(ctx context.Context, o Options) error {
 		p.phases = append(p.phases, playedPhase{Phase: ph, from: length, to: length + time.Duration(ph.For)})
 		length += time.Duration(ph.For)
 	}
-	arrivals := newSchedule(p.scenario, p.shelf, length, o.Seed)
+	arrivals := newSchedule(p.scenario, p.shelf, p.Phases, o.Seed)
 	p.tally = newTally(p.scenario, p.phases, arrivals, o.Seed)
 	p.sender = newSender(p.scenario, p.shop, arrivals, p.tally, p.shelf, o.Workers)
 	start := time.Now().Add(settle)
@@ -271,7 +279,42 @@ func (p *act) change(ctx context.Context, i int) error {
 			return err
 		}
 	}
+	if err := p.restart(ctx, i); err != nil {
+		return err
+	}
 	ph.changed = time.Now()
+	return nil
+}
+
+// restart restarts what the phase says, and gives each service back what is not in its environment: the switches as they
+// stand, and its faults. What the phase measures of it counts from then on.
+func (p *act) restart(ctx context.Context, i int) error {
+	ph := &p.phases[i]
+	for _, service := range ph.Restart {
+		if err := p.shop.Restart(ctx, service); err != nil {
+			return fmt.Errorf("restart %s: %w", service, err)
+		}
+		for _, earlier := range slices.Backward(p.phases[:i+1]) {
+			if earlier.Defences == "" {
+				continue
+			}
+			if err := p.admin.setDefencesOf(ctx, service, earlier.Defences); err != nil {
+				return err
+			}
+			break
+		}
+		for _, f := range ph.Faults[service] {
+			if err := p.admin.setFault(ctx, service, f); err != nil {
+				return err
+			}
+		}
+		state, err := p.admin.state(ctx, service)
+		if err != nil {
+			return err
+		}
+		ph.before = maps.Clone(ph.before) // it is the last phase's after, too
+		ph.before[service] = state
+	}
 	return nil
 }
 

@@ -304,6 +304,11 @@ func copies(ordered, open int) string {
 // bars are what must hold of the orders of every act, beyond that they are there.
 func (c orderCheck) bars(act string) []BarResult {
 	var all []BarResult
+	if c.asked > 0 {
+		all = append(all, BarResult{Name: act + ": orders that were accepted are there",
+			Want: fmt.Sprintf("%d of %[1]d", c.asked), Got: because(fmt.Sprintf("%d of %d", c.found, c.asked), c.missing),
+			Pass: c.found == c.asked})
+	}
 	if f := c.repeats; f.asked > 0 {
 		all = append(all, BarResult{Name: act + ": an order sent again under its key is the same order",
 			Want: fmt.Sprintf("%d of %[1]d", f.asked), Got: because(fmt.Sprintf("%d of %d", f.found, f.asked), f.missing),

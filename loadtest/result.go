@@ -52,6 +52,9 @@ type ActResult struct {
 // Figures are what is compared: predicted before the fault, and measured.
 type Figures struct {
 	SaturationS map[string]float64 `json:"saturation_s,omitempty"` // seconds from the fault, by service
+	// Values are what other formulas predict, by the prediction's name, and in their units; measured ones by the name
+	// and the phase, as "loss in 3s".
+	Values map[string]float64 `json:"values,omitempty"`
 }
 
 // PhaseResult is one phase of an act. People belong to the phase in which they meant to come.
@@ -126,6 +129,7 @@ func (r *Result) add(s *Scenario, p *act) {
 		Name: p.Name, Defences: p.defences, PerSecond: map[string][]Counts{},
 		Measured: Figures{SaturationS: p.saturations()},
 	}
+	a.Predicted.Values, a.Measured.Values = p.compared()
 	for service, t := range p.predicted {
 		if t == predict.Never {
 			continue // JSON has no such number: it is not there

@@ -9,12 +9,10 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
-	"strconv"
 	"strings"
 	"time"
 
 	"github.com/goccy/go-yaml"
-	"github.com/goccy/go-yaml/ast"
 	"github.com/goccy/go-yaml/parser"
 )
 
@@ -80,22 +78,15 @@ var kinds = map[Kind]Class{
 	Order:  {InTime: Duration(3 * time.Second), Needs: []string{"gateway", "checkout", "catalogue"}},
 }
 
-// Rate is how many people come in a second: "40/s".
-type Rate float64
-
-// Share is a part of a whole: "99.9%". It is at most 1.
-type Share float64
-
-// Duration is a time with its unit: "90s".
-type Duration time.Duration
-
 // An Act is one fresh shop and what happens to it. The load runs through all of its phases without a pause.
 type Act struct {
-	Name     string   `yaml:"name"`
-	Defences string   `yaml:"defences"` // as `holdfast defences set` takes them, from a preset on
-	Predict  []string `yaml:"predict"`  // the predictions to make at the end of the phase "healthy"
-	Phases   []Phase  `yaml:"phases"`
-	Bars     []Bar    `yaml:"bars"`
+	Name     string `yaml:"name"`
+	Defences string `yaml:"defences"` // as `holdfast defences set` takes them, from a preset on
+	// Environment changes that of the scenario for this act.
+	Environment Environment `yaml:"environment"`
+	Predict     []string    `yaml:"predict"` // the predictions to make at the end of the phase "healthy"
+	Phases      []Phase     `yaml:"phases"`
+	Bars        []Bar       `yaml:"bars"`
 }
 
 // A Phase is a stretch of an act. What it says holds from its first instant to its last; a fault that the next phase
@@ -105,10 +96,17 @@ type Phase struct {
 	For      Duration          `yaml:"for"`
 	Faults   map[string]Faults `yaml:"faults"`   // by service
 	Defences string            `yaml:"defences"` // switched as it begins; unless said, they stay
+	Rates    map[string]Rate   `yaml:"rates"`    // of classes for which another holds meanwhile; 0/s: nobody comes
+	Restart  []string          `yaml:"restart"`  // services that are restarted as it begins, one after the other
 }
 
-// Faults are the faults of one service, each as `holdfast fault set` takes it: "hold=90s", or a list of such.
-type Faults []string
+// rate is how many people of a class come in a second of the phase.
+func (p Phase) rate(class string, usual Rate) Rate {
+	if r, ok := p.Rates[class]; ok {
+		return r
+	}
+	return usual
+}
 
 // A Saying is one part of the closing sentence: "slow: 3.2 % good".
 type Saying struct {
@@ -119,11 +117,18 @@ type Saying struct {
 	AfterSaturation bool `yaml:"after_saturation"`
 }
 
-// A Prediction is a formula of package predict and where its inputs are measured.
+// A Prediction is a formula of package predict and where its inputs are measured. Its formula is one of formulas; a
+// field that this does not read is a mistake.
 type Prediction struct {
 	Name    string `yaml:"name"`
-	Formula string `yaml:"formula"` // cascade
-	Hops    []Hop  `yaml:"hops"`
+	Formula string `yaml:"formula"`
+
+	Hops       []Hop    `yaml:"hops"`       // cascade: the services, in the order in which they fall
+	Service    string   `yaml:"service"`    // whose workers, descriptors or calls they are
+	Dependency string   `yaml:"dependency"` // of it, whose calls are held or fail
+	Needing    []string `yaml:"needing"`    // dependencies of it that share its client's pool with the held one
+	Takes      Duration `yaml:"takes"`      // what a call takes in the fault: the hold, or the timeout
+	Attempts   []int    `yaml:"attempts"`   // of the loops around a call, one in the other
 }
 
 // A Hop is one service of a cascade.
@@ -283,75 +288,6 @@ func (s *Scenario) with(o Options) (*Scenario, error) {
 		}
 	}
 	return &changed, nil
-}
-
-// UnmarshalYAML reads "40/s".
-func (r *Rate) UnmarshalYAML(n ast.Node) error {
-	number, ok := strings.CutSuffix(scalar(n), "/s")
-	v, err := strconv.ParseFloat(number, 64)
-	if !ok || err != nil || v <= 0 || v > 100_000 {
-		return mistake(n, "a rate is a number of people a second, as 40/s")
-	}
-	*r = Rate(v)
-	return nil
-}
-
-// UnmarshalYAML reads "99.9%".
-func (s *Share) UnmarshalYAML(n ast.Node) error {
-	number, ok := strings.CutSuffix(scalar(n), "%")
-	v, err := strconv.ParseFloat(number, 64)
-	if !ok || err != nil || v < 0 || v > 100 {
-		return mistake(n, "a share is a percentage of at most 100, as 99.9%")
-	}
-	*s = Share(v / 100)
-	return nil
-}
-
-// UnmarshalYAML reads "90s".
-func (d *Duration) UnmarshalYAML(n ast.Node) error {
-	v, err := time.ParseDuration(scalar(n))
-	if err != nil || v < 0 || v > 24*time.Hour {
-		return mistake(n, "a duration is a number with its unit, as 90s or 250ms")
-	}
-	*d = Duration(v)
-	return nil
-}
-
-// UnmarshalYAML reads one fault, or a list of them.
-func (f *Faults) UnmarshalYAML(n ast.Node) error {
-	nodes := []ast.Node{n}
-	if list, ok := n.(*ast.SequenceNode); ok {
-		nodes = list.Values
-	}
-	for _, n := range nodes {
-		text := scalar(n)
-		kind, _, _ := strings.Cut(text, " ")
-		if kind == "" {
-			return mistake(n, "a fault is written as hold=90s or refuse")
-		}
-		for word := range strings.FieldsSeq(text) {
-			key, value, _ := strings.Cut(word, "=")
-			if _, err := time.ParseDuration(value); err != nil && slices.Contains([]string{"hold", "every", "for"}, key) {
-				return mistake(n, fmt.Sprintf("%s is a duration with its unit, as %[1]s=90s", key))
-			}
-		}
-		*f = append(*f, text)
-	}
-	return nil
-}
-
-func (d Duration) String() string { return time.Duration(d).String() }
-
-// scalar is what stands there, without quotes; empty for what is no scalar.
-func scalar(n ast.Node) string {
-	if _, ok := n.(ast.ScalarNode); !ok {
-		return ""
-	}
-	return n.GetToken().Value
-}
-
-func mistake(n ast.Node, message string) error {
-	return &yaml.SyntaxError{Message: message, Token: n.GetToken()}
 }
 
 // defences are the switches there are. The shop knows what they do; here only a misspelt one is found early.

@@ -53,7 +53,7 @@ func TestAWrongScenarioSaysWhere(t *testing.T) {
 	for name, c := range map[string]struct{ from, to, want string }{
 		"unknown field":        {"rate: 40/s", "rates: 40/s", `x.yaml:3:26: unknown field "rates"`},
 		"rate without a unit":  {"rate: 40/s", "rate: 40", "x.yaml:3:32: a rate is"},
-		"rate of nobody":       {"rate: 40/s", "rate: 0/s", "x.yaml:3:32: a rate is"},
+		"rate of nobody":       {"rate: 40/s", "rate: 0/s", "x.yaml:3:11: the class has no rate"},
 		"no rate":              {", rate: 40/s", "", "x.yaml:3:11: the class has no rate"},
 		"no such kind":         {"kind: browse", "kind: stare", "x.yaml:3:18: the kind of a class"},
 		"time without a unit":  {"for: 5s", "for: 5", "x.yaml:15:30: a duration is"},

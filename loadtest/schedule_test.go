@@ -48,7 +48,7 @@ func TestTheScheduleIsItsSeed(t *testing.T) {
 	for _, arrivals := range []Arrivals{Even, Poisson} {
 		s.Arrivals = arrivals
 		flat := func(seed uint64) (all []string) {
-			for _, h := range newSchedule(s, sh, 2*time.Second, seed).hits {
+			for _, h := range newSchedule(s, sh, lasting(2*time.Second), seed).hits {
 				all = append(all, h.at.String()+h.ask.path+string(h.ask.body))
 			}
 			return all
@@ -65,7 +65,7 @@ func TestTheScheduleIsItsSeed(t *testing.T) {
 
 func TestEvenArrivals(t *testing.T) {
 	s := ninetySeconds(t)
-	sched := newSchedule(s, testShelf(t), 10*time.Second, 1)
+	sched := newSchedule(s, testShelf(t), lasting(10*time.Second), 1)
 	if got := len(sched.hits); got != 4400 {
 		t.Errorf("%d people in 10 s, want 4400", got)
 	}
@@ -77,7 +77,7 @@ func TestEvenArrivals(t *testing.T) {
 		byClass[h.class] = append(byClass[h.class], h.at)
 	}
 	for class, times := range byClass {
-		want := interval(s.Classes[sched.names[class]].Rate)
+		want := time.Duration(float64(time.Second) / float64(s.Classes[sched.names[class]].Rate))
 		for i := 1; i < len(times); i++ {
 			if d := times[i] - times[i-1] - want; d < -2 || d > 2 {
 				t.Fatalf("%s: a gap of %s, want %s", sched.names[class], times[i]-times[i-1], want)
@@ -92,7 +92,7 @@ func TestPoissonArrivals(t *testing.T) {
 	s.Arrivals = Poisson
 	var gaps []float64
 	last := time.Duration(0)
-	for _, h := range newSchedule(s, testShelf(t), 60*time.Second, 1).hits {
+	for _, h := range newSchedule(s, testShelf(t), lasting(60*time.Second), 1).hits {
 		if h.class == 0 {
 			gaps = append(gaps, (h.at - last).Seconds())
 			last = h.at
@@ -114,7 +114,7 @@ func TestPoissonArrivals(t *testing.T) {
 func TestOrdersAreForOneOrTwoTitlesAndTheirSum(t *testing.T) {
 	s, sh := ninetySeconds(t), testShelf(t)
 	totals := map[string]bool{}
-	for _, h := range newSchedule(s, sh, 5*time.Second, 1).hits {
+	for _, h := range newSchedule(s, sh, lasting(5*time.Second), 1).hits {
 		if h.ask.kind == Order {
 			totals[h.ask.total.Number()] = true
 		}
@@ -136,7 +136,7 @@ func TestCurrenciesAreAskedForByTheirShares(t *testing.T) {
 	c.Currencies = map[string]Share{"USD": 0.75, "EUR": 0.25}
 	s.Classes["browse"] = c
 	euros, all := 0.0, 0.0
-	for _, h := range newSchedule(s, testShelf(t), 10*time.Second, 1).hits {
+	for _, h := range newSchedule(s, testShelf(t), lasting(10*time.Second), 1).hits {
 		if h.ask.kind == Browse {
 			all++
 			if h.ask.currency == "EUR" {
@@ -146,5 +146,41 @@ func TestCurrenciesAreAskedForByTheirShares(t *testing.T) {
 	}
 	if share := euros / all; math.Abs(share-0.25) > 0.05 {
 		t.Errorf("%.2f asked for euros, want about 0.25", share)
+	}
+}
+
+// lasting is an act of one phase.
+func lasting(length time.Duration) []Phase { return []Phase{{Name: "all", For: Duration(length)}} }
+
+// A phase may have rates of its own: more people come, or nobody; and where the rate stays, the arrivals run on.
+func TestRatesOfAPhase(t *testing.T) {
+	phases := []Phase{
+		{Name: "a", For: Duration(time.Second)},
+		{Name: "b", For: Duration(1500 * time.Millisecond)},
+		{Name: "more", For: Duration(2 * time.Second), Rates: map[string]Rate{"browse": 30}},
+		{Name: "nobody", For: Duration(time.Second), Rates: map[string]Rate{"browse": 0}},
+		{Name: "again", For: Duration(time.Second)},
+	}
+	want := []int{10, 15, 60, 0, 10}
+	for how, near := range map[Arrivals]float64{Even: 0, Poisson: 0.6} {
+		s := &Scenario{Arrivals: how, Classes: map[string]Class{"browse": {Kind: Browse, Rate: 10}}}
+		s.complete()
+		sched := newSchedule(s, testShelf(t), phases, 1)
+		from := time.Duration(0)
+		for i, ph := range phases {
+			to, n := from+time.Duration(ph.For), 0
+			for _, h := range sched.hits {
+				if h.at >= from && h.at < to {
+					n++
+				}
+			}
+			if math.Abs(float64(n-want[i])) > near*float64(want[i]) {
+				t.Errorf("%s: %d people came in %s, want %d", how, n, ph.Name, want[i])
+			}
+			from = to
+		}
+		if sched.fastest[0] != 30 {
+			t.Errorf("%s: the fastest is %v/s", how, sched.fastest[0])
+		}
 	}
 }

@@ -49,7 +49,7 @@ func newSender(s *Scenario, shop Shop, sched schedule, t *tally, sh *shelf, work
 	for _, name := range sched.names {
 		c := s.Classes[name]
 		patience := time.Duration(c.Patience)
-		needed += float64(c.Rate) * patience.Seconds() * 1.5
+		needed += float64(sched.fastest[len(snd.people)]) * patience.Seconds() * 1.5
 		snd.people = append(snd.people, people{c, strings.TrimSuffix(shop.Public("gateway"), "/"), newTransport(patience)})
 	}
 	if workers == 0 {
@@ -146,7 +146,7 @@ func (s *sender) visit(seq uint64) {
 	defer cancel()
 	key := ""
 	if h.ask.kind == Order {
-		key = s.run0 + "-" + strconv.FormatUint(seq, 10)
+		key = s.key(seq)
 	}
 	for {
 		began := time.Now()

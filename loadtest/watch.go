@@ -24,8 +24,9 @@ type watch struct {
 // sample is one look at one service.
 type sample struct {
 	at    time.Time
-	state State // without its dependencies
-	dead  bool  // its admin listener did not answer
+	state State            // without what became of the calls, but for ended
+	ended map[string]int64 // attempts that have ended, by dependency
+	dead  bool             // its admin listener did not answer
 
 	probe  time.Duration // how long /readyz took, at most probeTimeout
 	failed bool          // it did not answer, or said that the service is not ready
@@ -70,7 +71,14 @@ func (w *watch) look(ctx context.Context, service string, prober http.RoundTripp
 	s.probe, s.failed = probe(ctx, w.admin.shop.Admin(service)+"/readyz", prober)
 	state, err := w.admin.state(ctx, service)
 	s.dead = err != nil
-	state.Dependencies = nil // the runner reads them where it needs them; a long run must stay small
+	s.ended = make(map[string]int64, len(state.Dependencies))
+	for _, d := range state.Dependencies {
+		calls, _ := state.calls(d.Name)
+		s.ended[d.Name] = calls.ended()
+		for i := range d.Endpoints {
+			d.Endpoints[i].Outcomes = nil // a long run must stay small; the runner reads them where a phase ends
+		}
+	}
 	s.state = state
 	if !s.dead {
 		s.at = state.at

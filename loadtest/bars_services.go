@@ -1,0 +1,268 @@
+package loadtest
+
+import (
+	"cmp"
+	"fmt"
+	"maps"
+	"math"
+	"slices"
+	"strings"
+	"time"
+
+	"example.com/holdfast/loadtest/predict"
+)
+
+// saturated tells how long after the fault all workers of a service were in use, as the service itself noted.
+func (p *act) saturated(service string) (time.Duration, bool) {
+	return p.saturatedIn(service, phaseFault)
+}
+
+// saturatedIn tells the same of another phase, from its beginning.
+func (p *act) saturatedIn(service, phase string) (time.Duration, bool) {
+	i := p.indexOf(phase)
+	if i < 0 {
+		return 0, false
+	}
+	ph := &p.phases[i]
+	note := func(s State) (time.Duration, bool) {
+		if s.Workers.SaturatedAt == nil || s.Workers.SaturatedAt.Before(ph.began) {
+			return 0, false
+		}
+		return max(s.Workers.SaturatedAt.Sub(ph.changed), 0), true
+	}
+	if s, ok := ph.after[service]; ok {
+		return note(s)
+	}
+	// It did not answer at the end of the phase, but perhaps before.
+	for _, s := range slices.Backward(living(p.watch.between(service, ph.changed, p.tally.start.Add(ph.to)))) {
+		if t, ok := note(s.state); ok {
+			return t, true
+		}
+	}
+	return 0, false
+}
+
+// saturations are those of all services that saturated, in seconds.
+func (p *act) saturations() map[string]float64 {
+	all := map[string]float64{}
+	for _, service := range Services {
+		if t, ok := p.saturated(service); ok {
+			all[service] = t.Seconds()
+		}
+	}
+	return all
+}
+
+// barSaturates wants services to saturate in the order given, each when it was predicted to.
+func (p *act) barSaturates(b Bar) []BarResult {
+	measured := map[string]float64{}
+	for _, service := range b.Services {
+		if t, ok := p.saturatedIn(service, cmp.Or(b.Phase, phaseFault)); ok {
+			measured[service] = t.Seconds()
+		}
+	}
+	order := slices.SortedFunc(maps.Keys(measured), func(a, b string) int { return cmp.Compare(measured[a], measured[b]) })
+	where := ""
+	if b.Phase != "" {
+		where = b.Phase + ": "
+	}
+	results := []BarResult{{
+		Name: where + "order of saturation", Want: strings.Join(b.Services, " < "), Got: strings.Join(order, " < "),
+		Pass: slices.Equal(order, b.Services),
+	}}
+	for _, service := range b.Services {
+		r := BarResult{Name: where + "saturation of " + service, Want: "as predicted", Got: "it did not saturate"}
+		want, predicted := p.predicted[service]
+		switch {
+		case !predicted:
+			r.Want = "a prediction, and there is none"
+		case want == predict.Never:
+			r.Want = "never, says the prediction"
+		default:
+			r.Want = fmt.Sprintf("%.2f s ± %s", want.Seconds(), percent(float64(b.Near)))
+		}
+		if got, ok := measured[service]; ok {
+			r.Got = fmt.Sprintf("%.2f s", got)
+			r.Pass = predicted && want != predict.Never &&
+				math.Abs(got-want.Seconds()) <= float64(b.Near)*want.Seconds()
+		}
+		results = append(results, r)
+	}
+	return results
+}
+
+// afterSaturation is the window in which a saturated service can serve nobody: a second after its last worker was
+// taken, to as long before the fault's end as an answer may take.
+func (p *act) afterSaturation(service string, inTime time.Duration) (from, to time.Duration, ok bool) {
+	t, ok := p.saturated(service)
+	if !ok {
+		return 0, 0, false
+	}
+	ph := p.played(phaseFault)
+	from, to = p.since(ph.changed)+t+time.Second, ph.to-inTime
+	return from, to, to-from >= slice
+}
+
+// barCollapses wants hardly anybody to be served who needs a saturated service.
+func (p *act) barCollapses(b Bar) []BarResult {
+	var results []BarResult
+	for _, service := range b.Services {
+		for i, name := range p.sender.names {
+			class := p.scenario.Classes[name]
+			if !slices.Contains(class.Needs, service) {
+				continue
+			}
+			r := BarResult{
+				Name: fmt.Sprintf("%s, after the saturation of %s: good", name, service),
+				Want: "at most " + percent(float64(b.AtMost)), Got: "no window: it did not saturate in time",
+			}
+			if from, to, ok := p.afterSaturation(service, time.Duration(class.InTime)); ok {
+				c := p.tally.window([]int{i}, from, to)
+				r.Got = fmt.Sprintf("%s of %d", percent(c.goodRatio()), c.Asked)
+				r.Pass = c.Asked > 0 && c.goodRatio() <= float64(b.AtMost)
+			}
+			results = append(results, r)
+		}
+	}
+	return results
+}
+
+// saturatedSamples are the looks at a service between its saturation and the fault's end.
+func (p *act) saturatedSamples(service string) ([]sample, bool) {
+	from, to, ok := p.afterSaturation(service, 0)
+	if !ok {
+		return nil, false
+	}
+	samples := p.watch.between(service, p.tally.start.Add(from), p.tally.start.Add(to))
+	return samples, len(samples) > 0
+}
+
+// barUnready wants a saturated service to fail every readiness probe.
+func (p *act) barUnready(b Bar) []BarResult {
+	r := BarResult{Name: b.Service + ": readiness probes answered after its saturation", Want: "none",
+		Got: "it did not saturate in time"}
+	if samples, ok := p.saturatedSamples(b.Service); ok {
+		answered := 0
+		for _, s := range samples {
+			if !s.failed {
+				answered++
+			}
+		}
+		r.Got, r.Pass = fmt.Sprintf("%d of %d", answered, len(samples)), answered == 0
+	}
+	return []BarResult{r}
+}
+
+// barIdle wants a saturated service to use less of the processor than it did in health: it is not busy, it waits.
+func (p *act) barIdle(b Bar) []BarResult {
+	r := BarResult{Name: b.Service + ": processor use after its saturation", Want: "below " + b.Against,
+		Got: "it did not saturate in time"}
+	against := p.played(b.Against)
+	from, to := p.tally.start.Add(against.from), p.tally.start.Add(against.to)
+	healthy, known := processorUse(p.watch.between(b.Service, from, to))
+	if samples, ok := p.saturatedSamples(b.Service); ok && known {
+		r.Got = "not known"
+		if now, ok := processorUse(samples); ok {
+			r.Want = fmt.Sprintf("below %.1f %% of a core (%s)", 100*healthy, b.Against)
+			r.Got, r.Pass = fmt.Sprintf("%.1f %%", 100*now), now < healthy
+		}
+	}
+	return []BarResult{r}
+}
+
+// barWorkers wants a service never to have had more than some workers in use.
+func (p *act) barWorkers(b Bar) []BarResult {
+	r := BarResult{Name: fmt.Sprintf("%s: workers of %s, high water", b.Phase, b.Service),
+		Want: fmt.Sprintf("at most %d", b.Workers), Got: "not known"}
+	if s, ok := p.played(b.Phase).after[b.Service]; ok {
+		r.Want += fmt.Sprintf(" of %d", s.Workers.Limit)
+		r.Got = fmt.Sprint(s.Workers.HighWater)
+		r.Pass = s.Workers.HighWater > 0 && s.Workers.HighWater <= b.Workers
+	}
+	return []BarResult{r}
+}
+
+// barProbes wants every readiness probe of a phase to be answered, and soon.
+func (p *act) barProbes(b Bar) []BarResult {
+	slowest, failures, count := sample{}, 0, 0
+	slow := ""
+	ph := p.played(b.Phase)
+	for _, service := range servicesOf(b) {
+		for _, s := range p.watch.between(service, p.tally.start.Add(ph.from), p.tally.start.Add(ph.to)) {
+			count++
+			if s.failed {
+				failures++
+			}
+			if s.probe > slowest.probe {
+				slowest, slow = s, service
+			}
+		}
+	}
+	r := BarResult{Name: b.Phase + ": readiness probes", Want: fmt.Sprintf("all answered, each within %s", b.Within),
+		Got:  fmt.Sprintf("%d of %d failed, slowest %.1f ms", failures, count, 1000*slowest.probe.Seconds()),
+		Pass: count > 0 && failures == 0 && slowest.probe <= time.Duration(b.Within)}
+	if slow != "" {
+		r.Got += " (" + slow + ")"
+	}
+	return []BarResult{r}
+}
+
+// barFlat wants goroutines, descriptors and memory of each service not to grow: the median of the last window of a
+// phase against that of the window before.
+func (p *act) barFlat(b Bar) []BarResult {
+	to := p.tally.start.Add(p.played(b.Phase).to)
+	last := to.Add(-time.Duration(b.Window))
+	before := last.Add(-time.Duration(b.Window))
+	var results []BarResult
+	for _, service := range servicesOf(b) {
+		then, now := living(p.watch.between(service, before, last)), living(p.watch.between(service, last, to))
+		r := BarResult{Name: fmt.Sprintf("%s: %s stays flat", b.Phase, service),
+			Want: fmt.Sprintf("at most %.2f × the %s before", b.Factor, b.Window), Got: "not known",
+			Pass: len(then) > 0 && len(now) > 0}
+		if r.Pass {
+			var parts []string
+			for _, m := range []struct {
+				what string
+				of   func(sample) float64
+			}{
+				{"goroutines", func(s sample) float64 { return float64(s.state.Process.Goroutines) }},
+				{"descriptors", func(s sample) float64 { return float64(s.state.Process.FDs) }},
+				{"memory", func(s sample) float64 { return float64(s.state.Process.RSSBytes) }},
+			} {
+				x, y := median(then, m.of), median(now, m.of)
+				parts = append(parts, fmt.Sprintf("%s %.2f", m.what, y/x))
+				r.Pass = r.Pass && x > 0 && y <= b.Factor*x
+			}
+			r.Got = strings.Join(parts, ", ")
+		}
+		results = append(results, r)
+	}
+	return results
+}
+
+func median(samples []sample, of func(sample) float64) float64 {
+	values := make([]float64, len(samples))
+	for i, s := range samples {
+		values[i] = of(s)
+	}
+	slices.Sort(values)
+	return (values[(len(values)-1)/2] + values[len(values)/2]) / 2
+}
+
+// barLetGo wants a request that a fault held to be answered at once when the fault is cleared.
+func (p *act) barLetGo(b Bar) []BarResult {
+	r := BarResult{Name: fmt.Sprintf("%s: what %s held is let go", b.Phase, b.Service),
+		Want: fmt.Sprintf("within %s of the clearing", b.Within), Got: "nothing was sent"}
+	if c := p.canaries[b.Phase]; c != nil {
+		cleared := p.played(b.Phase).began
+		switch after := c.answered.Sub(cleared); {
+		case c.err != nil:
+			r.Got = c.err.Error()
+		case after < 0:
+			r.Got = "it was not held: answered " + inSeconds(-after) + " before"
+		default:
+			r.Got, r.Pass = fmt.Sprintf("after %.0f ms", 1000*after.Seconds()), after <= time.Duration(b.Within)
+		}
+	}
+	return []BarResult{r}
+}
