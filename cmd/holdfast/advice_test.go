@@ -112,7 +112,7 @@ func TestAdviseTimeout(t *testing.T) {
 		{"nothing seen", took(), nil, nil, 0, ""},
 		{"too few", took(999), nil, nil, 0, "too few calls to tell p99.9: 999 seen, 1000 needed"},
 		{"cut short", took(4980, 0, 0, 0, 20), outcomes{"timeout": 20}, nil, 0,
-			"more than one call in 1000 was cut short (20 timeout), so p99.9 cannot be seen; "+
+			"more than one call in 1000 was cut short (20 timeout), so p99.9 cannot be seen; " +
 				"the path leaves 350 ms: if the callee is healthy, lengthen"},
 		{"cut short by a timeout that is the ceiling", took(4980, 0, 0, 0, 20), outcomes{"timeout": 20},
 			func(d *seenDependency) { d.ceiling = d.timeout }, 0, "the path leaves 250 ms"},
