@@ -108,7 +108,7 @@ func (c *check) err() error {
 
 func (c *check) class(path string, class Class) {
 	if _, ok := kinds[class.Kind]; !ok {
-		c.wrong(path+".kind", "the kind of a class is browse, book or order")
+		c.wrong(path+".kind", "the kind of a class is browse, book, order, carousel or lookup")
 	}
 	if class.Rate == 0 {
 		c.wrong(path, "the class has no rate")
@@ -125,6 +125,18 @@ func (c *check) class(path string, class Class) {
 	}
 	if sum < 0.999 || sum > 1.001 {
 		c.wrong(path+".currencies", "the shares of the currencies add up to %.1f%%, not 100%%", 100*sum)
+	}
+	for i, token := range class.Fallbacks {
+		if !slices.Contains(degradations, token) {
+			c.wrong(fmt.Sprintf("%s.fallbacks[%d]", path, i), "there is no fallback %q; there are %s",
+				token, strings.Join(degradations, ", "))
+		}
+	}
+	if class.Deferred && class.Kind != Book {
+		c.wrong(path+".deferred", "only the page of a book has a carousel to defer")
+	}
+	if class.Offers && class.Kind != Browse && class.Kind != Book && class.Kind != Carousel {
+		c.wrong(path+".offers", "only pages have offers, and these are browse, book and carousel")
 	}
 	for i, service := range class.Needs {
 		c.service(fmt.Sprintf("%s.needs[%d]", path, i), service)

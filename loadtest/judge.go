@@ -3,6 +3,7 @@ package loadtest
 import (
 	"bytes"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"net/http"
 	"slices"
@@ -40,6 +41,9 @@ type judged struct {
 	order    string // the id of the order that the shop says it has stored
 }
 
+// degradations are the tokens of X-Degraded.
+var degradations = []string{"carousel", "prices", "copy", "offers"}
+
 // judge reads an answer. It does not know the time: whoever does may find a good answer late.
 func (sh *shelf) judge(a *ask, allowed []string, got answer) judged {
 	switch {
@@ -62,6 +66,10 @@ func (sh *shelf) judge(a *ask, allowed []string, got answer) judged {
 		err = sh.judgeBook(a, got)
 	case Order:
 		j.order, err = judgeOrder(a, got)
+	case Carousel:
+		err = sh.judgeCarousel(a, got)
+	case Lookup:
+		err = judgeLookup(a, got)
 	}
 	if err != nil {
 		return judged{verdict: wrong, why: fmt.Errorf("%s: %w", a.path, err)}
@@ -79,7 +87,7 @@ func (sh *shelf) judgeShelf(a *ask, got answer) error {
 	if !slices.EqualFunc(sh.pages[a.page-1], p.books, on) {
 		return sh.anotherPage(a.page, p.books)
 	}
-	return sh.judgePrices(a, p.books, got)
+	return errors.Join(sh.judgePrices(a, p.books, got), a.judgeOffers(p, got))
 }
 
 // anotherPage says what is wrong with the books on a page of the shelf.
@@ -132,13 +140,56 @@ func (sh *shelf) judgeBook(a *ask, got answer) error {
 	if err := sh.judgePrices(a, p.books[:1], got); err != nil {
 		return err
 	}
-	switch said := slices.Contains(got.degraded, "carousel"); {
-	case said && p.related:
-		return fmt.Errorf("a carousel on a page that says it has none")
-	case !said && !p.related:
-		return fmt.Errorf("no carousel, and nothing says so")
+	if a.deferred {
+		if p.related {
+			return fmt.Errorf("a carousel on a page that defers it")
+		}
+		return a.judgeOffers(p, got)
+	}
+	return errors.Join(mayLack("carousel", p.related, got), a.judgeOffers(p, got))
+}
+
+// judgeCarousel wants the carousel of a book, unless the answer says that it is without.
+func (sh *shelf) judgeCarousel(a *ask, got answer) error {
+	p, err := readPage(got)
+	if err != nil {
+		return err
+	}
+	if title := html.EscapeString(sh.title[a.book]); !bytes.Contains(got.body, []byte(title)) {
+		return fmt.Errorf("the title %q is not on it", sh.title[a.book])
+	}
+	return errors.Join(mayLack("carousel", p.related, got), a.judgeOffers(p, got))
+}
+
+// judgeOffers wants offers on the pages of those who expect them.
+func (a *ask) judgeOffers(p page, got answer) error {
+	if !a.offers {
+		return nil
+	}
+	return mayLack("offers", p.offers, got)
+}
+
+// mayLack wants a part of a page to be there, or the answer to say that it is not.
+func mayLack(part string, there bool, got answer) error {
+	switch said := slices.Contains(got.degraded, part); {
+	case said && there:
+		return fmt.Errorf("%s on a page that says it has none", part)
+	case !said && !there:
+		return fmt.Errorf("no %s, and nothing says so", part)
 	}
 	return nil
+}
+
+// judgeLookup wants the order that was placed before, line for line.
+func judgeLookup(a *ask, got answer) error {
+	if got.status != http.StatusOK {
+		return fmt.Errorf("status %d: %.200s", got.status, got.body)
+	}
+	id, err := a.readOrder(got.body)
+	if err == nil && id != a.order {
+		err = fmt.Errorf("order %s", id)
+	}
+	return err
 }
 
 // judgePrices wants the prices that the shop showed before the act, in the currency asked for; or all of them in the
@@ -229,6 +280,7 @@ type page struct {
 	books   []pageBook
 	text    []byte // of the first book, up to its price
 	related bool   // it has a carousel, with a book in it
+	offers  bool   // it has offers
 }
 
 // pageBook is one <article data-book> and the first <data class="price"> in it.
@@ -272,6 +324,8 @@ func readPage(got answer) (page, error) {
 					p.books = append(p.books, pageBook{id: id})
 					book = &p.books[len(p.books)-1]
 				}
+			case "aside":
+				p.offers = p.offers || attributes(z)[attrOffers] != ""
 			case "li":
 				p.related = p.related || attributes(z)[attrRelated] != ""
 			case "data":
@@ -291,6 +345,7 @@ func readPage(got answer) (page, error) {
 const (
 	attrBook = iota
 	attrRelated
+	attrOffers
 	attrCurrency
 	attrClass
 	attrValue
@@ -306,6 +361,8 @@ func attributes(z *html.Tokenizer) (values [attrs]string) {
 			values[attrBook] = string(value)
 		case "data-book-related":
 			values[attrRelated] = string(value)
+		case "data-offers":
+			values[attrOffers] = string(value)
 		case "data-currency":
 			values[attrCurrency] = string(value)
 		case "class":

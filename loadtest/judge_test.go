@@ -30,6 +30,13 @@ func TestJudge(t *testing.T) {
 		return fmt.Sprintf(`{"book":%q,"quantity":1,"unit_price":{"number":%[2]q,"currency":"USD"},`+
 			`"line_total":{"number":%[2]q,"currency":"USD"}}`, book, price)
 	}
+	with := func(a *ask, change func(*ask)) *ask {
+		changed := *a
+		change(&changed)
+		return &changed
+	}
+	offered := func(a *ask) { a.offers = true }
+	lookup := with(order, func(a *ask) { a.kind, a.order = Lookup, "ord_1" })
 	stored := `{"id":"ord_1","total":{"number":"21.50","currency":"USD"},"currency":"USD","items":[` +
 		storedLine("moby-dick", "12.50") + "," + storedLine("typee", "9.00") + "]}"
 
@@ -185,6 +192,40 @@ func TestJudge(t *testing.T) {
 			ask: book, status: 200, body: whole, degraded: "carousel", allowed: carousel,
 			want: wrong, why: "says it has none",
 		},
+
+		"book, deferred": {ask: with(book, func(a *ask) { a.deferred = true }), status: 200, body: pageHTML(typee)},
+		"book, deferred, and there": {
+			ask: with(book, func(a *ask) { a.deferred = true }), status: 200, body: whole, want: wrong, why: "defers it",
+		},
+
+		"carousel": {ask: with(book, func(a *ask) { a.kind = Carousel }), status: 200, body: whole},
+		"carousel, of another": {
+			ask:    with(book, func(a *ask) { a.kind, a.book = Carousel, "dracula" }),
+			status: 200, body: whole, want: wrong, why: `the title "Dracula" is not on it`,
+		},
+		"carousel, empty": {
+			ask:    with(book, func(a *ask) { a.kind = Carousel }),
+			status: 200, body: pageHTML(typee), want: wrong, why: "no carousel, and nothing says so",
+		},
+		"carousel, by a fallback": {
+			ask:    with(book, func(a *ask) { a.kind = Carousel }),
+			status: 200, body: pageHTML(typee), degraded: "carousel", allowed: carousel, fallback: true,
+		},
+
+		"offers": {ask: with(browse, offered), status: 200, body: pageHTML(moby, typee, `<aside data-offers="1"></aside>`)},
+		"offers, none": {
+			ask: with(browse, offered), status: 200, body: first, want: wrong, why: "no offers, and nothing says so",
+		},
+		"offers, by a fallback": {
+			ask: with(browse, offered), status: 200, body: first, degraded: "offers", allowed: []string{"offers"},
+			fallback: true,
+		},
+
+		"lookup": {ask: lookup, status: 200, body: stored},
+		"lookup, of another": {
+			ask: lookup, status: 200, body: strings.Replace(stored, "ord_1", "ord_2", 1), want: wrong, why: "order ord_2",
+		},
+		"lookup, gone": {ask: lookup, status: 404, body: `{}`, want: wrong, why: "status 404"},
 
 		"order":       {ask: order, status: 201, body: stored},
 		"order, 21.5": {ask: order, status: 201, body: strings.Replace(stored, "21.50", "21.5", 1)},

@@ -179,7 +179,7 @@ func TestD10TheJudgeIsNotFooled(t *testing.T) {
 		},
 		"a carousel on a page marked as without": {
 			class: book + `, fallbacks: [carousel]`, lie: forged(pages, marked("carousel", same)),
-			missed: Counts{Wrong: liedTo}, reason: "15 wrong", example: "a carousel on a page that says it has none",
+			missed: Counts{Wrong: liedTo}, reason: "15 wrong", example: "carousel on a page that says it has none",
 		},
 		"a fallback that is not allowed": {
 			class: browse + `, fallbacks: [prices]`, lie: forged(shelves, marked("copy", same)),

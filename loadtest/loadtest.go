@@ -159,6 +159,9 @@ func play(ctx context.Context, s *Scenario, a *Act, o Options, show *progress) (
 	if p.shelf, err = readShelf(ctx, shop, s.currencies()); err != nil {
 		return nil, fmt.Errorf("%w: %w", ErrCannotRun, err)
 	}
+	if err := p.placeOrders(ctx, o.Seed); err != nil {
+		return nil, fmt.Errorf("%w: place the orders that people look up: %w", ErrCannotRun, err)
+	}
 	if err := p.load(ctx, o); err != nil {
 		return nil, err
 	}

@@ -2,6 +2,7 @@ package loadtest
 
 import (
 	"context"
+	cryptorand "crypto/rand"
 	"fmt"
 	"maps"
 	"math/rand/v2"
@@ -36,6 +37,35 @@ func (o *orders) record(h *hit, j judged) {
 			o.open[l.book] += l.quantity
 		}
 	}
+}
+
+// lookedUp is how many orders are placed before an act in which people look some up.
+const lookedUp = 20
+
+// placeOrders places them, and counts the stock anew: they are none of the act's.
+func (p *act) placeOrders(ctx context.Context, seed uint64) error {
+	looks := func(name string) bool { return p.scenario.Classes[name].Kind == Lookup }
+	if !slices.ContainsFunc(p.scenario.classNames(), looks) {
+		return nil
+	}
+	ctx, cancel := context.WithTimeout(ctx, shelfTimeout)
+	defer cancel()
+	chance := rand.New(rand.NewPCG(seed, 0))
+	buyer := Class{Kind: Order, Currencies: map[string]Share{home: 1}}
+	for range lookedUp {
+		o := acceptedOrder{ask: newAsk(buyer, p.shelf, chance), key: cryptorand.Text()}
+		got, err := p.tryOnce(ctx, o.ask, o.key)
+		if err == nil {
+			o.id, err = judgeOrder(o.ask, got)
+		}
+		if err != nil {
+			return err
+		}
+		p.shelf.orders = append(p.shelf.orders, o)
+	}
+	var err error
+	p.shelf.left, err = readStock(ctx, p.admin, p.shop)
+	return err
 }
 
 // acceptedOrder is an order that the shop says it has stored.

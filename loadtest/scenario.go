@@ -58,6 +58,10 @@ type Class struct {
 	Currencies map[string]Share `yaml:"currencies"`
 	// Fallbacks are the tokens of X-Degraded with which an answer is still good. It is then counted apart.
 	Fallbacks []string `yaml:"fallbacks"`
+	// Deferred says that the page of a book is whole without its carousel, and Offers that no page is whole without
+	// the offers of HEADER_OFFERS.
+	Deferred bool `yaml:"deferred"`
+	Offers   bool `yaml:"offers"`
 	// Needs are the services without which no answer is good; unless said, those of the kind.
 	Needs []string `yaml:"needs"`
 }
@@ -69,6 +73,10 @@ const (
 	Browse Kind = "browse" // look at a page of a shelf
 	Book   Kind = "book"   // look at one book, with its carousel
 	Order  Kind = "order"  // buy one or two books through the API
+	// Carousel is to look at the carousel of a book as a page of its own, and Lookup to look at an order that was placed
+	// before the act, through the API.
+	Carousel Kind = "carousel"
+	Lookup   Kind = "lookup"
 )
 
 // kinds holds what a class of each kind has unless it says otherwise.
@@ -76,6 +84,9 @@ var kinds = map[Kind]Class{
 	Browse: {InTime: Duration(time.Second), Needs: []string{"gateway", "catalogue"}},
 	Book:   {InTime: Duration(time.Second), Needs: []string{"gateway", "catalogue"}},
 	Order:  {InTime: Duration(3 * time.Second), Needs: []string{"gateway", "checkout", "catalogue"}},
+
+	Carousel: {InTime: Duration(time.Second), Needs: []string{"gateway", "catalogue"}},
+	Lookup:   {InTime: Duration(time.Second), Needs: []string{"gateway", "checkout"}},
 }
 
 // An Act is one fresh shop and what happens to it. The load runs through all of its phases without a pause.

@@ -36,8 +36,11 @@ type ask struct {
 
 	currency string
 	page     int    // Browse: of the shelf, from 1
-	book     string // Book: its id
-	lines    []line // Order: what it must say …
+	book     string // Book, Carousel: its id
+	deferred bool   // Book: it has no carousel
+	offers   bool   // of a page: it has offers
+	order    string // Lookup: its id
+	lines    []line // Order, Lookup: what it must say …
 	total    price  // … and what it costs
 }
 
@@ -134,7 +137,10 @@ func gap(r Rate, chance *rand.Rand) time.Duration {
 }
 
 func newAsk(c Class, sh *shelf, chance *rand.Rand) *ask {
-	a := &ask{kind: c.Kind, method: http.MethodGet, currency: chooseCurrency(c.Currencies, chance)}
+	a := &ask{
+		kind: c.Kind, method: http.MethodGet, currency: chooseCurrency(c.Currencies, chance),
+		deferred: c.Deferred, offers: c.Offers,
+	}
 	query := url.Values{"currency": {a.currency}}
 	switch c.Kind {
 	case Browse:
@@ -144,15 +150,22 @@ func newAsk(c Class, sh *shelf, chance *rand.Rand) *ask {
 	case Book:
 		a.book = sh.books[chance.IntN(len(sh.books))]
 		a.path = "/books/" + url.PathEscape(a.book) + "?" + query.Encode()
+	case Carousel:
+		a.book = sh.books[chance.IntN(len(sh.books))]
+		a.path = "/books/" + url.PathEscape(a.book) + "/related?" + query.Encode()
+	case Lookup:
+		placed := sh.orders[chance.IntN(len(sh.orders))]
+		a.order, a.lines, a.total = placed.id, placed.lines, placed.total
+		a.path = "/api/v1/orders/" + url.PathEscape(placed.id)
 	case Order:
 		a.method, a.path = http.MethodPost, "/api/v1/orders"
-		a.order(sh, chance)
+		a.buy(sh, chance)
 	}
 	return a
 }
 
-// order fills in an order of one or two titles, one copy each.
-func (a *ask) order(sh *shelf, chance *rand.Rand) {
+// buy fills in an order of one or two titles, one copy each.
+func (a *ask) buy(sh *shelf, chance *rand.Rand) {
 	first := chance.IntN(len(sh.stock))
 	books := []string{sh.stock[first]}
 	if chance.IntN(2) == 1 {

@@ -25,6 +25,8 @@ type shelf struct {
 	price map[string]map[string]price // by currency, then book
 	stock []string                    // the books of which there is plenty
 	left  map[string]int              // copies of each book
+
+	orders []acceptedOrder // placed before the act, for those who look one up
 }
 
 // home is the shop's own currency: what prices are in when no rate is at hand.
