@@ -68,6 +68,7 @@ const (
 	carouselDegraded = "carousel"
 	pricesDegraded   = "prices"
 	copyDegraded     = "copy"
+	offersDegraded   = "offers"
 )
 
 func (d degradation) degraded() []string { return d.Degraded }
@@ -107,6 +108,7 @@ func (q shelfQuery) path() string {
 type catalogue struct {
 	to                   *service.Addresses
 	books, book, related *resilience.Endpoint
+	offers               *resilience.Endpoint // nil: HEADER_OFFERS is off
 	copies               *copies
 	titles               *titles
 }

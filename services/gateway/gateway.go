@@ -26,6 +26,7 @@ type Config struct {
 	CatalogueURL  service.Addresses `name:"catalogue-url" env:"CATALOGUE_URL" default:"http://127.0.0.1:8081" help:"Addresses of the catalogue."`
 	CheckoutURL   service.Addresses `name:"checkout-url" env:"CHECKOUT_URL" default:"http://127.0.0.1:8083" help:"Addresses of checkout."`
 	Carousel      string            `env:"CAROUSEL" default:"inline" help:"inline: the page of a book waits for the carousel. deferred: it links to it."`
+	HeaderOffers  string            `env:"HEADER_OFFERS" default:"off" help:"on: every page offers what is much bought lately, in its header."`
 	CartKey       string            `env:"CART_KEY" help:"Hex key of at least 32 bytes that signs carts; the same for all gateways. Empty: a random one, so carts end with the process."`
 	SecureCookies bool              `env:"SECURE_COOKIES" help:"Cookies travel over TLS only. Set it where the shop is reached by https."`
 }
@@ -53,6 +54,10 @@ func New(cfg Config, c *service.Chassis) (*Service, error) {
 	}
 	open := opener{chassis: c}
 	books, related := open.edge(toCatalogue), open.edge(toRelated)
+	var offers *resilience.Dependency
+	if cfg.HeaderOffers == "on" {
+		offers = open.edge(toOffers)
+	}
 	ordering, orders, counts := open.edge(toOrder), open.edge(toOrders), open.edge(toStock)
 	if open.err != nil {
 		return nil, open.err
@@ -68,6 +73,9 @@ func New(cfg Config, c *service.Chassis) (*Service, error) {
 	s.catalogue = &catalogue{
 		to: &cfg.CatalogueURL, copies: newCopies(), titles: s.titles,
 		books: books.Endpoint("books"), book: books.Endpoint("book"), related: related.Endpoint("related"),
+	}
+	if offers != nil {
+		s.catalogue.offers = offers.Endpoint("offers")
 	}
 	s.checkout = &checkout{to: &cfg.CheckoutURL, order: ordering.Endpoint("order"), read: orders.Endpoint("order")}
 	s.stock = &stock{to: &cfg.CheckoutURL, endpoint: counts.Endpoint("stock"), log: c.Log()}
@@ -90,6 +98,9 @@ func (cfg *Config) validate() (key []byte, err error) {
 	}
 	if cfg.Carousel != "inline" && cfg.Carousel != "deferred" {
 		errs = append(errs, fmt.Errorf("CAROUSEL=%q: must be inline or deferred", cfg.Carousel))
+	}
+	if cfg.HeaderOffers != "on" && cfg.HeaderOffers != "off" {
+		errs = append(errs, fmt.Errorf("HEADER_OFFERS=%q: must be on or off", cfg.HeaderOffers))
 	}
 	switch key, err = hex.DecodeString(cfg.CartKey); { // the key itself is told to nobody
 	case cfg.CartKey == "":

@@ -126,6 +126,8 @@ func (f *fakeShop) sell(w http.ResponseWriter, r *http.Request) {
 		}
 		send(w, http.StatusOK, map[string]any{"books": books, "total": len(books), "page": 1, "pages": 1,
 			"subjects": []any{map[string]any{"subject": "sea", "count": 3}}, "currency": code})
+	case r.URL.Path == "/offers":
+		send(w, http.StatusOK, map[string]any{"offers": []any{bookDoc("emma", code), bookDoc("walden", code)}})
 	case strings.HasSuffix(id, "/related"):
 		send(w, http.StatusOK, map[string]any{"related": []any{bookDoc("emma", code)}})
 	case titlesSold[id] != "":
@@ -230,7 +232,8 @@ type gate struct {
 func open(t *testing.T, configure ...func(*Config)) *gate {
 	t.Helper()
 	f := newFakeShop(t)
-	cfg := Config{Config: service.Defaults("gateway"), Carousel: "inline", CartKey: strings.Repeat("5a", 32)}
+	cfg := Config{Config: service.Defaults("gateway"), Carousel: "inline", HeaderOffers: "off"}
+	cfg.CartKey = strings.Repeat("5a", 32)
 	cfg.Addr, cfg.AdminAddr, cfg.DrainDelay, cfg.LogLevel = "127.0.0.1:0", "127.0.0.1:0", 0, "error"
 	for _, c := range configure {
 		c(&cfg)

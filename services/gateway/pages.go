@@ -1,6 +1,7 @@
 package gateway
 
 import (
+	"context"
 	"net/http"
 	"net/url"
 	"slices"
@@ -78,7 +79,8 @@ func (s *Service) shelf(w http.ResponseWriter, r *http.Request) error {
 		return err
 	}
 	q.Currency, q.PerPage = v.currency, perPage
-	a, err := s.catalogue.list(r.Context(), q)
+	a, offered, err := beside(r.Context(), s.catalogue, v.currency,
+		func(ctx context.Context) (answer[shelfAnswer], error) { return s.catalogue.list(ctx, q) })
 	if err != nil {
 		return err
 	}
@@ -87,7 +89,7 @@ func (s *Service) shelf(w http.ResponseWriter, r *http.Request) error {
 		Total: a.Body.Total, Page: a.Body.Page, Pages: a.Body.Pages,
 		Notes: notes(copyNote(a.CopiedAt)),
 	}
-	p.Search = q.Text
+	p.Search, p.Offers = q.Text, s.offersTo(v, offered)
 	if len(a.Body.Books) > 0 {
 		p.Notes = notes(copyNote(a.CopiedAt), priceNote(v.currency, a.Body.Books[0].Price, a.Body.Degraded, ""))
 	}
@@ -111,7 +113,7 @@ func (s *Service) shelf(w http.ResponseWriter, r *http.Request) error {
 			Address: turn(func(q *shelfQuery) { q.Subject, q.Page = c.Subject, 1 }),
 		})
 	}
-	markDegraded(w, a.degraded())
+	markDegraded(w, a.degraded(), offered.Degraded)
 	return s.show(w, r, http.StatusOK, "shelf", p)
 }
 
@@ -145,7 +147,10 @@ func (s *Service) book(w http.ResponseWriter, r *http.Request) error {
 	if !validBook(id) {
 		return errNoBook
 	}
-	a, err := s.catalogue.find(r.Context(), id, v.currency, !s.deferred)
+	a, offered, err := beside(r.Context(), s.catalogue, v.currency,
+		func(ctx context.Context) (answer[bookAnswer], error) {
+			return s.catalogue.find(ctx, id, v.currency, !s.deferred)
+		})
 	if err != nil {
 		return err
 	}
@@ -155,11 +160,12 @@ func (s *Service) book(w http.ResponseWriter, r *http.Request) error {
 		PriceNote:   priceNote(v.currency, a.Body.Book.Price, a.Body.Degraded, a.Body.RatesAsOf),
 		MaxQuantity: maxQuantity,
 	}
+	p.Offers = s.offersTo(v, offered)
 	p.Book.Subjects = subjectViews(a.Body.Book.Subjects)
 	if s.deferred {
 		p.RelatedLink = "/books/" + id + "/related"
 	}
-	markDegraded(w, a.degraded())
+	markDegraded(w, a.degraded(), offered.Degraded)
 	return s.show(w, r, http.StatusOK, "book", p)
 }
 
@@ -179,7 +185,8 @@ func (s *Service) related(w http.ResponseWriter, r *http.Request) error {
 	if !validBook(id) {
 		return errNoBook
 	}
-	a, err := s.catalogue.alsoBought(r.Context(), id, v.currency)
+	a, offered, err := beside(r.Context(), s.catalogue, v.currency,
+		func(ctx context.Context) (relatedAnswer, error) { return s.catalogue.alsoBought(ctx, id, v.currency) })
 	if err != nil {
 		return err
 	}
@@ -187,11 +194,12 @@ func (s *Service) related(w http.ResponseWriter, r *http.Request) error {
 	p := relatedPage{
 		frame: frameOf(v, title), ID: id, BookTitle: title, Related: s.bookViews(a.Related),
 	}
+	p.Offers = s.offersTo(v, offered)
 	if len(a.Related) > 0 {
 		p.Title = "Readers of " + title + " also bought"
 		p.Notes = notes(priceNote(v.currency, a.Related[0].Price, a.Degraded, ""))
 	}
-	markDegraded(w, a.Degraded)
+	markDegraded(w, a.Degraded, offered.Degraded)
 	return s.show(w, r, http.StatusOK, "related", p)
 }
 
@@ -217,12 +225,18 @@ func (s *Service) cart(w http.ResponseWriter, r *http.Request) error {
 	p := cartPage{frame: frameOf(v, "Cart"), Key: v.cart.Key, MaxQuantity: maxQuantity}
 	p.Here = "/cart"
 	if len(v.cart.Lines) == 0 {
+		if p.Offers, err = s.offersAlone(w, r, v); err != nil {
+			return err
+		}
 		return s.show(w, r, http.StatusOK, "cart", p)
 	}
-	a, err := s.catalogue.list(r.Context(), shelfQuery{IDs: v.cart.books(), Currency: v.currency})
+	q := shelfQuery{IDs: v.cart.books(), Currency: v.currency}
+	a, offered, err := beside(r.Context(), s.catalogue, v.currency,
+		func(ctx context.Context) (answer[shelfAnswer], error) { return s.catalogue.list(ctx, q) })
 	if err != nil {
 		return err
 	}
+	p.Offers = s.offersTo(v, offered)
 	var totals []currency.Amount
 	p.Notes = notes(copyNote(a.CopiedAt))
 	for _, l := range v.cart.Lines {
@@ -248,7 +262,7 @@ func (s *Service) cart(w http.ResponseWriter, r *http.Request) error {
 		p.Notes = notes(copyNote(a.CopiedAt), priceNote(v.currency, total, a.Body.Degraded, ""))
 	}
 	p.Orderable = len(totals) == len(v.cart.Lines)
-	markDegraded(w, a.degraded())
+	markDegraded(w, a.degraded(), offered.Degraded)
 	return s.show(w, r, http.StatusOK, "cart", p)
 }
 
@@ -304,7 +318,11 @@ func (s *Service) findOrder(w http.ResponseWriter, r *http.Request) error {
 	}
 	number := strings.TrimSpace(v.query.Get("number"))
 	if number == "" {
-		return s.show(w, r, http.StatusOK, "find", findPage{frameOf(v, "Look up an order")})
+		p := findPage{frameOf(v, "Look up an order")}
+		if p.Offers, err = s.offersAlone(w, r, v); err != nil {
+			return err
+		}
+		return s.show(w, r, http.StatusOK, "find", p)
 	}
 	if !orderID.MatchString(number) {
 		return errNoOrder
@@ -326,16 +344,20 @@ func (s *Service) order(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	o, err := s.checkout.find(r.Context(), chi.URLParam(r, "id"))
+	o, offered, err := beside(r.Context(), s.catalogue, v.currency,
+		func(ctx context.Context) (order, error) { return s.checkout.find(ctx, chi.URLParam(r, "id")) })
 	if err != nil {
 		return err
 	}
 	at := o.CreatedAt.UTC()
-	return s.show(w, r, http.StatusOK, "order", orderPage{
+	p := orderPage{
 		frame: frameOf(v, "Your order"), ID: o.ID, Status: o.Status,
 		Placed: at.Format("2 January 2006, 15:04 UTC"), PlacedAt: at.Format("2006-01-02T15:04:05Z"),
 		Lines: s.orderLines(o.Items), Total: priceOf(o.Total),
-	})
+	}
+	p.Offers = s.offersTo(v, offered)
+	markDegraded(w, offered.Degraded)
+	return s.show(w, r, http.StatusOK, "order", p)
 }
 
 type currencyPage struct {
@@ -349,6 +371,9 @@ func (s *Service) currency(w http.ResponseWriter, r *http.Request) error {
 	}
 	p := currencyPage{frameOf(v, "Currency")}
 	p.Here = "/books"
+	if p.Offers, err = s.offersAlone(w, r, v); err != nil {
+		return err
+	}
 	return s.show(w, r, http.StatusOK, "currency", p)
 }
 

@@ -41,9 +41,9 @@ func TestRoutesAreDeclared(t *testing.T) {
 }
 
 func TestConfigurationIsToldWhole(t *testing.T) {
-	cfg := Config{Config: service.Defaults("gateway"), Carousel: "sometimes", CartKey: "abcd"}
+	cfg := Config{Config: service.Defaults("gateway"), Carousel: "sometimes", HeaderOffers: "1", CartKey: "abcd"}
 	_, err := cfg.validate()
-	for _, want := range []string{"CATALOGUE_URL", "CHECKOUT_URL", "CAROUSEL", "CART_KEY has 2 bytes"} {
+	for _, want := range []string{"CATALOGUE_URL", "CHECKOUT_URL", "CAROUSEL", `HEADER_OFFERS="1": must be on or off`, "CART_KEY has 2 bytes"} {
 		if err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("the error does not tell of %s:\n%v", want, err)
 		}
@@ -95,7 +95,7 @@ func TestSecurityHeaders(t *testing.T) {
 
 // No page has a script, a style of its own, or anything from another host, and every field has a label.
 func TestD12PagesAreSelfContained(t *testing.T) {
-	g := open(t)
+	g := open(t, withOffers)
 	b := g.browser()
 	b.putInCart("emma")
 	for _, path := range []string{"/books", "/books/moby-dick", "/books/moby-dick/related", "/cart", "/orders", "/currency",
@@ -134,7 +134,7 @@ func TestD12PagesAreSelfContained(t *testing.T) {
 
 // A title is text, whatever it holds.
 func TestHostileTitlesAreText(t *testing.T) {
-	g := open(t)
+	g := open(t, withOffers)
 	hostile := `<script>alert(1)</script>"><img src=x onerror=alert(1)>`
 	g.fake.set(func() {
 		g.fake.books = func(w http.ResponseWriter, r *http.Request) {
@@ -142,7 +142,7 @@ func TestHostileTitlesAreText(t *testing.T) {
 			book["title"], book["author"], book["description"] = hostile, hostile, hostile
 			book["subjects"] = []string{hostile}
 			send(w, http.StatusOK, map[string]any{"books": []any{book}, "book": book, "related": []any{book},
-				"total": 1, "page": 1, "pages": 2, "subjects": []any{map[string]any{"subject": hostile, "count": 1}}})
+				"offers": []any{book}, "total": 1, "page": 1, "pages": 2, "subjects": []any{map[string]any{"subject": hostile, "count": 1}}})
 		}
 	})
 	b := g.browser()

@@ -53,6 +53,7 @@ type frame struct {
 	Here       string        // where to go back to after choosing a currency
 	Volumes    int           // in the cart
 	Notice     string        // something to be told once
+	Offers     offersView
 }
 
 func frameOf(v visitor, title string) frame {
@@ -106,8 +107,14 @@ func write(w http.ResponseWriter, status int, body []byte) error {
 	return nil
 }
 
-// markDegraded tells machines what in the answer came from a fallback.
-func markDegraded(w http.ResponseWriter, what []string) {
+// markDegraded tells machines what in the answer came from a fallback: what any of the calls behind it says.
+func markDegraded(w http.ResponseWriter, calls ...[]string) {
+	var what []string
+	for _, token := range slices.Concat(calls...) {
+		if !slices.Contains(what, token) {
+			what = append(what, token)
+		}
+	}
 	if len(what) > 0 {
 		w.Header().Set("X-Degraded", strings.Join(what, ", "))
 	}
