@@ -49,7 +49,7 @@ type barKind struct {
 
 var barKinds = map[string]barKind{
 	// What people feel: bars_people.go.
-	"good":     {[]string{"phase", "at_least"}, []string{"classes", "after"}, (*act).barGood},
+	"good":     {[]string{"phase", "at_least"}, []string{"classes", "after", "real"}, (*act).barGood},
 	"down":     {[]string{"phase", "at_most"}, []string{"classes", "after"}, (*act).barDown},
 	"errors":   {[]string{"phase", "at_most"}, []string{"classes", "after"}, (*act).barErrors},
 	"refused":  {[]string{"phase", "at_least", "within", "classes"}, []string{"after"}, (*act).barRefused},
@@ -60,6 +60,10 @@ var barKinds = map[string]barKind{
 	// What services look like: bars_services.go.
 	"saturates": {[]string{"services", "near"}, []string{"phase"}, (*act).barSaturates},
 	"collapses": {[]string{"services", "at_most"}, nil, (*act).barCollapses},
+	"full":      {[]string{"service", "phase", "within"}, nil, (*act).barFull},
+	"stuck":     {[]string{"service", "phase", "workers", "after"}, nil, (*act).barStuck},
+	"free":      {[]string{"service", "phase", "workers", "after"}, nil, (*act).barFree},
+	"restarts":  {[]string{"phase", "within"}, nil, (*act).barRestarts},
 	"unready":   {[]string{"service"}, nil, (*act).barUnready},
 	"idle":      {[]string{"service", "against"}, nil, (*act).barIdle},
 	"workers":   {[]string{"service", "phase", "workers"}, nil, (*act).barWorkers},

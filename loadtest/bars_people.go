@@ -10,6 +10,10 @@ import (
 // barGood wants a share of those who came in a phase to be served well.
 func (p *act) barGood(b Bar) []BarResult {
 	c, called := p.served(b)
+	if b.Real {
+		called += ", by no fallback"
+		c.Good -= c.Fallback
+	}
 	return []BarResult{{
 		Name: b.where() + ": good, " + called,
 		Want: "at least " + percent(float64(b.AtLeast)), Got: percent(c.goodRatio()) + c.missed(),

@@ -137,6 +137,60 @@ func (p *act) saturatedSamples(service string) ([]sample, bool) {
 	return samples, len(samples) > 0
 }
 
+// barFull wants all workers of a service to be in use again soon after the beginning of a phase.
+func (p *act) barFull(b Bar) []BarResult {
+	r := BarResult{Name: fmt.Sprintf("%s: all workers of %s in use", b.Phase, b.Service),
+		Want: fmt.Sprintf("within %s", b.Within), Got: "never"}
+	if t, ok := p.saturatedIn(b.Service, b.Phase); ok {
+		r.Got, r.Pass = fmt.Sprintf("after %.2f s", t.Seconds()), t <= time.Duration(b.Within)
+	}
+	return []BarResult{r}
+}
+
+// barStuck wants workers of a service to be held for good: so many at least, at every look from some time on.
+func (p *act) barStuck(b Bar) []BarResult {
+	least, _, ok := p.inUse(b)
+	r := BarResult{Name: fmt.Sprintf("%s: workers of %s that are stuck", b.where(), b.Service),
+		Want: fmt.Sprintf("at least %d", b.Workers), Got: "not known"}
+	if ok {
+		r.Got, r.Pass = fmt.Sprint(least), least >= b.Workers
+	}
+	return []BarResult{r}
+}
+
+// barFree wants workers of a service to be free again: no more in use, at any look from some time on.
+func (p *act) barFree(b Bar) []BarResult {
+	_, most, ok := p.inUse(b)
+	r := BarResult{Name: fmt.Sprintf("%s: workers of %s in use", b.where(), b.Service),
+		Want: fmt.Sprintf("at most %d", b.Workers), Got: "not known"}
+	if ok {
+		r.Got, r.Pass = fmt.Sprint(most), most <= b.Workers
+	}
+	return []BarResult{r}
+}
+
+// inUse tells the fewest and the most workers that were seen in use.
+func (p *act) inUse(b Bar) (least, most int, ok bool) {
+	ph := p.played(b.Phase)
+	from := p.tally.start.Add(ph.from + time.Duration(b.After))
+	least = math.MaxInt
+	for _, s := range living(p.watch.between(b.Service, from, p.tally.start.Add(ph.to))) {
+		least, most, ok = min(least, s.state.Workers.InUse), max(most, s.state.Workers.InUse), true
+	}
+	return least, most, ok
+}
+
+// barRestarts wants the services that a phase restarts to be ready soon, whatever their dependencies do.
+func (p *act) barRestarts(b Bar) []BarResult {
+	ph := p.played(b.Phase)
+	took := ph.changed.Sub(ph.began)
+	return []BarResult{{
+		Name: fmt.Sprintf("%s: %s restarted", b.Phase, strings.Join(ph.Restart, ", ")),
+		Want: fmt.Sprintf("ready within %s", b.Within), Got: "after " + inSeconds(took),
+		Pass: len(ph.Restart) > 0 && took <= time.Duration(b.Within),
+	}}
+}
+
 // barUnready wants a saturated service to fail every readiness probe.
 func (p *act) barUnready(b Bar) []BarResult {
 	r := BarResult{Name: b.Service + ": readiness probes answered after its saturation", Want: "none",

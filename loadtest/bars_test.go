@@ -189,6 +189,20 @@ func TestEveryBarCanBeMissed(t *testing.T) {
 		}
 	}
 
+	full := Bar{Kind: "full", Phase: "fault", Service: "catalogue", Within: Duration(2 * time.Second)}
+	stuck := Bar{Kind: "stuck", Phase: "fault", Service: "catalogue", Workers: 16, After: Duration(5 * time.Second)}
+	free := stuck
+	free.Kind = "free"
+	restarts := Bar{Kind: "restarts", Phase: "fault", Within: Duration(5 * time.Second)}
+	realGood := Bar{Kind: "good", Phase: "fault", AtLeast: 0.999, Real: true}
+	inUse := func(n int) func(*sample) { return func(s *sample) { s.state.Workers.InUse = n } }
+	restarted := func(took time.Duration, services ...string) func(*act) {
+		return func(p *act) {
+			ph := p.played("fault")
+			ph.Restart, ph.changed = services, ph.began.Add(took)
+		}
+	}
+
 	unseen := maps.Clone(barKinds)
 	for _, c := range []struct {
 		name string
@@ -386,6 +400,26 @@ func TestEveryBarCanBeMissed(t *testing.T) {
 		{"few retries", amplified, calls(110, 0, 10), ""},
 		{"many retries", amplified, calls(160, 0, 60), "1.60"},
 		{"no call", amplified, calls(0, 0, 0), "did not call"},
+
+		{"full soon", full, func(p *act) { p.saturate(map[string]time.Duration{"catalogue": time.Second}) }, ""},
+		{"full late", full, func(p *act) { p.saturate(map[string]time.Duration{"catalogue": 3 * time.Second}) }, "after 3.00 s"},
+		{"never full", full, func(*act) {}, "never"},
+
+		{"held for good", stuck, change("catalogue", faultAt+5*time.Second, inUse(16)), ""},
+		{"let go after a while", stuck, both(change("catalogue", faultAt+5*time.Second, inUse(16)),
+			change("catalogue", faultAt+20*time.Second, inUse(15))), "15"},
+		{"nothing seen of it", stuck, change("catalogue", 0, func(s *sample) { s.dead = true }), "not known"},
+
+		{"free again", free, both(change("catalogue", faultAt, inUse(200)),
+			change("catalogue", faultAt+5*time.Second, inUse(16))), ""},
+		{"not free", free, change("catalogue", faultAt+20*time.Second, inUse(17)), "17"},
+
+		{"ready soon", restarts, restarted(time.Second, "catalogue"), ""},
+		{"ready late", restarts, restarted(6*time.Second, "catalogue"), "after 6.0 s"},
+		{"not restarted", restarts, restarted(0), "after 0.0 s"},
+
+		{"by no fallback", realGood, visits(well), ""},
+		{"by a fallback", realGood, visits(func(string, time.Duration) judged { return judged{fallback: true} }), "0.0 %"},
 
 		{"none for nobody", zombies, begun(1000, 0), ""},
 		{"one for nobody", zombies, begun(1000, 1), "1 of 1000"},

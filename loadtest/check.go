@@ -77,7 +77,11 @@ func (c *check) scenario(s *Scenario) {
 		c.class("$.classes."+name, class)
 	}
 	for i, p := range s.Predictions {
-		c.prediction(fmt.Sprintf("$.predictions[%d]", i), p)
+		path := fmt.Sprintf("$.predictions[%d]", i)
+		c.prediction(path, p)
+		if _, ok := s.Classes[p.Class]; !ok && p.Class != "" {
+			c.wrong(path+".class", "there is no class %q", p.Class)
+		}
 	}
 	if len(s.Acts) == 0 {
 		c.wrong("$.acts", "the scenario has no act")
@@ -160,7 +164,7 @@ func (c *check) prediction(path string, p Prediction) {
 		}
 	}
 	for _, field := range given {
-		if !slices.Contains(f.needs, field) {
+		if !slices.Contains(f.needs, field) && !slices.Contains(f.takes, field) {
 			c.wrong(path+"."+field, "the formula %s does not read %s", p.Formula, field)
 		}
 	}
@@ -218,7 +222,7 @@ func (c *check) act(path string, s *Scenario, index int) {
 		for service := range p.Faults {
 			c.service(phase+".faults."+service, service)
 		}
-		for class := range p.Rates {
+		for class := range p.Rates { // those of the act among them
 			if _, ok := s.Classes[class]; !ok {
 				c.wrong(phase+".rates."+class, "there is no class %q", class)
 			}

@@ -14,7 +14,7 @@ import (
 // phase, and what that is held to. Whatever it cannot measure makes the run void: a prediction that was not made cannot
 // have come true.
 type formula struct {
-	needs []string
+	needs, takes []string
 	// forecast makes the prediction from what the healthy phase measured.
 	forecast func(*act, Prediction) (forecast, error)
 	// measure reads in a phase what was predicted. It is nil for saturations, which the services note themselves.
@@ -30,7 +30,7 @@ type forecast struct {
 }
 
 var formulas = map[string]formula{
-	"cascade": {needs: []string{"hops"}, forecast: (*act).forecastCascade},
+	"cascade": {needs: []string{"hops"}, takes: []string{"share"}, forecast: (*act).forecastCascade},
 	"pool":    {needs: []string{"service", "dependency", "needing"}, forecast: (*act).forecastPool},
 	"throughput": {
 		needs: []string{"service", "dependency", "takes"}, forecast: (*act).forecastThroughput,
@@ -48,6 +48,10 @@ var formulas = map[string]formula{
 		needs: []string{"service", "dependency", "attempts"}, forecast: (*act).forecastAmplification,
 		measure: (*act).measureAmplification, unit: "attempts a call",
 	},
+	"sustained": {
+		needs: []string{"service", "class"}, forecast: (*act).forecastSustained,
+		measure: (*act).measureSustained, unit: "requests/s",
+	},
 	"descriptors": {
 		needs: []string{"service", "dependency"}, forecast: (*act).forecastDescriptors,
 		measure: (*act).measureDescriptors, unit: "s",
@@ -58,7 +62,7 @@ var formulas = map[string]formula{
 func (p Prediction) given() []string {
 	set := map[string]bool{
 		"hops": p.Hops != nil, "service": p.Service != "", "dependency": p.Dependency != "", "needing": p.Needing != nil,
-		"takes": p.Takes != 0, "attempts": p.Attempts != nil,
+		"takes": p.Takes != 0, "attempts": p.Attempts != nil, "share": p.Share != 0, "class": p.Class != "",
 	}
 	maps.DeleteFunc(set, func(_ string, given bool) bool { return !given })
 	return slices.Sorted(maps.Keys(set))
@@ -100,11 +104,13 @@ func saying(t time.Duration) string {
 	return fmt.Sprintf("%.2f s", t.Seconds())
 }
 
-// load is what a healthy phase told of the calls from a service to one of its dependencies.
+// load is what a healthy phase told of the calls from a service to some of its dependencies; or, of none, of the requests
+// to it.
 type load struct {
 	workers int     // of the service; 0: no limit
-	rate    float64 // calls a second
-	busy    float64 // mean workers in use, without what those calls take of them
+	rate    float64 // calls a second, or requests
+	busy    float64 // mean workers in use, without what those calls take of them …
+	calls   float64 // … and that
 }
 
 // own is how long a request keeps its worker besides the call, where every request makes one.
@@ -132,12 +138,15 @@ func (p *act) healthy(service string, dependencies ...string) (load, error) {
 		}
 		rate := float64(after.since(before).ended()) / elapsed
 		l.rate += rate
-		l.busy -= rate * after.P50.Seconds()
+		l.calls += rate * after.P50.Seconds()
+	}
+	if len(dependencies) == 0 {
+		l.rate = float64(now.Workers.Begun-then.Workers.Begun) / elapsed
 	}
 	if l.rate <= 0 {
-		return load{}, fmt.Errorf("%s called none of %v", service, dependencies)
+		return load{}, fmt.Errorf("%s was asked for nothing, or called none of %v", service, dependencies)
 	}
-	l.busy = max(l.busy, 0)
+	l.busy = max(l.busy-l.calls, 0)
 	return l, nil
 }
 
@@ -153,6 +162,10 @@ func (p *act) forecastCascade(of Prediction) (forecast, error) {
 			return forecast{}, err
 		}
 		hops[i] = predict.Hop{Service: h.Service, After: h.After, Workers: l.workers, Busy: l.busy, Held: l.rate}
+		if of.Share > 0 {
+			hops[i].Busy += (1 - float64(of.Share)) * l.calls
+			hops[i].Held *= float64(of.Share)
+		}
 		if h.Early {
 			hops[i].Early = hops[0].Held
 		}
@@ -284,6 +297,29 @@ func (p *act) callsIn(service, dependency string, ph *playedPhase) (Calls, error
 		return Calls{}, fmt.Errorf("%s did not tell of its dependency %q in %s", service, dependency, ph.Name)
 	}
 	return after.since(before), nil
+}
+
+// forecastSustained is the load of people who are not served and come again until their patience is over.
+func (p *act) forecastSustained(of Prediction) (forecast, error) {
+	l, err := p.healthy(of.Service)
+	if err != nil {
+		return forecast{}, err
+	}
+	class := p.scenario.Classes[of.Class]
+	s, err := predict.Sustain(l.workers, float64(class.Rate), l.own(), time.Duration(class.Refresh), time.Duration(class.Patience))
+	return forecast{value: s.Load, from: fmt.Sprintf("%d tries each, of %.0f/s that can be served: %s",
+		s.Tries, s.Capacity, s.Stability)}, err
+}
+
+// measureSustained is the rate at which requests come to a service, counted as those begun and those in line.
+func (p *act) measureSustained(of Prediction, ph *playedPhase) (float64, error) {
+	samples := living(p.watch.between(of.Service, ph.changed, p.tally.start.Add(ph.to)))
+	if len(samples) < 2 {
+		return 0, fmt.Errorf("%s was not seen for long enough in %s", of.Service, ph.Name)
+	}
+	first, last := samples[0], samples[len(samples)-1]
+	came := func(s sample) float64 { return float64(s.state.Workers.Begun) + float64(s.state.Workers.Queue) }
+	return (came(last) - came(first)) / last.at.Sub(first.at).Seconds(), nil
 }
 
 func (p *act) forecastDescriptors(of Prediction) (forecast, error) {

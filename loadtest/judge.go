@@ -38,7 +38,8 @@ type judged struct {
 	verdict  verdict
 	fallback bool   // right, by a fallback that the class allows
 	why      error  // what was wrong
-	order    string // the id of the order that the shop says it has stored
+	order    string // the id of the order that the shop says it has stored …
+	ask      *ask   // … and what it was for, the person having accepted another quote perhaps
 }
 
 // degradations are the tokens of X-Degraded.
@@ -221,6 +222,20 @@ func judgeOrder(a *ask, got answer) (string, error) {
 		return "", fmt.Errorf("status %d: %.200s", got.status, got.body)
 	}
 	return a.readOrder(got.body)
+}
+
+// isQuotedAtHome tells whether the answer to an order is a new quote: the same in the shop's own currency, at the prices
+// that the shop showed before the act. Any other is none that a person would accept.
+func (a *ask) isQuotedAtHome(got answer) bool {
+	if a.atHome == nil || got.status != http.StatusConflict {
+		return false
+	}
+	var p struct {
+		Type  string      `json:"type"`
+		Quote orderAnswer `json:"quote"`
+	}
+	return json.Unmarshal(got.body, &p) == nil && strings.HasSuffix(p.Type, "/quote-changed") &&
+		p.Quote.Total.is(a.atHome.total)
 }
 
 // orderAnswer is an order as the shop tells it. Amounts stay texts until one differs from what is wanted.

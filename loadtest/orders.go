@@ -1,6 +1,7 @@
 package loadtest
 
 import (
+	"cmp"
 	"context"
 	cryptorand "crypto/rand"
 	"fmt"
@@ -17,12 +18,12 @@ import (
 // orders is what people were told of their orders. One person is one order, under one key, however often they try.
 type orders struct {
 	chance   *rand.Rand
-	accepted map[*hit]string // ids of the orders that the shop says it has stored
-	open     map[string]int  // by book, the copies asked for by people who got no right answer
+	accepted map[*hit]acceptedOrder // those that the shop says it has stored, without their key
+	open     map[string]int         // by book, the copies asked for by people who got no right answer
 }
 
 func newOrders(seed uint64) orders {
-	return orders{rand.New(rand.NewPCG(seed, 0)), map[*hit]string{}, map[string]int{}}
+	return orders{rand.New(rand.NewPCG(seed, 0)), map[*hit]acceptedOrder{}, map[string]int{}}
 }
 
 // record takes in how one person's order ended. Whoever got no right answer may have been sold something all the same:
@@ -30,7 +31,7 @@ func newOrders(seed uint64) orders {
 func (o *orders) record(h *hit, j judged) {
 	switch j.verdict {
 	case good, late:
-		o.accepted[h] = j.order
+		o.accepted[h] = acceptedOrder{ask: cmp.Or(j.ask, h.ask), id: j.order}
 	case unsent: // the shop never heard of it
 	default:
 		for _, l := range h.ask.lines {
@@ -83,8 +84,9 @@ func (p *act) acceptedOrders() []acceptedOrder {
 	var all []acceptedOrder
 	for seq := range p.sender.hits {
 		h := &p.sender.hits[seq]
-		if id, ok := p.tally.orders.accepted[h]; ok {
-			all = append(all, acceptedOrder{h.ask, id, p.sender.key(uint64(seq))})
+		if o, ok := p.tally.orders.accepted[h]; ok {
+			o.key = p.sender.key(uint64(seq))
+			all = append(all, o)
 		}
 	}
 	p.tally.orders.chance.Shuffle(len(all), func(i, j int) { all[i], all[j] = all[j], all[i] })

@@ -93,11 +93,12 @@ var kinds = map[Kind]Class{
 type Act struct {
 	Name     string `yaml:"name"`
 	Defences string `yaml:"defences"` // as `holdfast defences set` takes them, from a preset on
-	// Environment changes that of the scenario for this act.
-	Environment Environment `yaml:"environment"`
-	Predict     []string    `yaml:"predict"` // the predictions to make at the end of the phase "healthy"
-	Phases      []Phase     `yaml:"phases"`
-	Bars        []Bar       `yaml:"bars"`
+	// Environment changes that of the scenario for this act, and Rates the usual rates of classes; 0/s: nobody comes.
+	Environment Environment     `yaml:"environment"`
+	Rates       map[string]Rate `yaml:"rates"`
+	Predict     []string        `yaml:"predict"` // the predictions to make at the end of the phase "healthy"
+	Phases      []Phase         `yaml:"phases"`
+	Bars        []Bar           `yaml:"bars"`
 }
 
 // A Phase is a stretch of an act. What it says holds from its first instant to its last; a fault that the next phase
@@ -139,6 +140,8 @@ type Prediction struct {
 	Dependency string   `yaml:"dependency"` // of it, whose calls are held or fail
 	Needing    []string `yaml:"needing"`    // dependencies of it that share its client's pool with the held one
 	Takes      Duration `yaml:"takes"`      // what a call takes in the fault: the hold, or the timeout
+	Share      Share    `yaml:"share"`      // of the calls that are held; unless said, all
+	Class      string   `yaml:"class"`      // whose people come again and again
 	Attempts   []int    `yaml:"attempts"`   // of the loops around a call, one in the other
 }
 
@@ -220,6 +223,17 @@ func at(file string, err error) error {
 func (s *Scenario) complete() {
 	if s.Arrivals == "" {
 		s.Arrivals = Even
+	}
+	for i := range s.Acts {
+		a := &s.Acts[i]
+		for j := range a.Phases {
+			rates := maps.Clone(a.Rates)
+			if rates == nil {
+				rates = map[string]Rate{}
+			}
+			maps.Copy(rates, a.Phases[j].Rates)
+			a.Phases[j].Rates = rates
+		}
 	}
 	for name, c := range s.Classes {
 		usual := kinds[c.Kind]

@@ -42,6 +42,7 @@ type ask struct {
 	order    string // Lookup: its id
 	lines    []line // Order, Lookup: what it must say …
 	total    price  // … and what it costs
+	atHome   *ask   // Order: the same in the shop's own currency; nil: it is
 }
 
 // line is one title of an order.
@@ -159,19 +160,24 @@ func newAsk(c Class, sh *shelf, chance *rand.Rand) *ask {
 		a.path = "/api/v1/orders/" + url.PathEscape(placed.id)
 	case Order:
 		a.method, a.path = http.MethodPost, "/api/v1/orders"
-		a.buy(sh, chance)
+		a.buy(sh, chooseBooks(sh, chance))
 	}
 	return a
 }
 
-// buy fills in an order of one or two titles, one copy each.
-func (a *ask) buy(sh *shelf, chance *rand.Rand) {
+// chooseBooks chooses one title or two to buy.
+func chooseBooks(sh *shelf, chance *rand.Rand) []string {
 	first := chance.IntN(len(sh.stock))
 	books := []string{sh.stock[first]}
 	if chance.IntN(2) == 1 {
 		other := (first + 1 + chance.IntN(len(sh.stock)-1)) % len(sh.stock) // never the same title twice
 		books = append(books, sh.stock[other])
 	}
+	return books
+}
+
+// buy fills in an order of some titles, one copy each.
+func (a *ask) buy(sh *shelf, books []string) {
 	type item struct {
 		Book     string `json:"book"`
 		Quantity int    `json:"quantity"`
@@ -200,6 +206,10 @@ func (a *ask) buy(sh *shelf, chance *rand.Rand) {
 		panic(err) // strings and integers always marshal
 	}
 	a.body = body
+	if a.currency != home {
+		a.atHome = &ask{kind: a.kind, method: a.method, path: a.path, currency: home}
+		a.atHome.buy(sh, books)
+	}
 }
 
 func chooseCurrency(shares map[string]Share, chance *rand.Rand) string {

@@ -10,6 +10,7 @@ import (
 	"math"
 	"net"
 	"net/http"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -177,9 +178,16 @@ func (s *sender) try(ctx context.Context, p *people, a *ask, key string) judged 
 		defer cancel()
 	}
 	got, err := fetch(tryCtx, p.transport, p.base, a, key)
+	accepted := err == nil && a.isQuotedAtHome(got) && slices.Contains(p.Fallbacks, "prices")
+	if accepted {
+		a = a.atHome
+		got, err = fetch(tryCtx, p.transport, p.base, a, key)
+	}
 	switch {
 	case err == nil:
-		return s.shelf.judge(a, p.Fallbacks, got)
+		j := s.shelf.judge(a, p.Fallbacks, got)
+		j.ask, j.fallback = a, j.fallback || accepted
+		return j
 	case errors.Is(err, errTooLong):
 		return judged{verdict: wrong, why: fmt.Errorf("%s: %w", a.path, err)}
 	case tryCtx.Err() != nil:
