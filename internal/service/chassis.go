@@ -93,6 +93,11 @@ func New(name string, cfg Config, opts ...Option) (*Chassis, error) {
 	if err != nil {
 		return nil, fmt.Errorf("configuration of %s:\n%w", name, err)
 	}
+	if cfg.FDLimit > 0 {
+		if err := setFDLimit(cfg.FDLimit); err != nil {
+			return nil, fmt.Errorf("FD_LIMIT=%d: %w", cfg.FDLimit, err)
+		}
+	}
 	log := slog.New(idHandler{slog.NewJSONHandler(o.logs, &slog.HandlerOptions{Level: s.level})}).With("service", name)
 	board, err := defence.New(s.defences, s.env, log)
 	if err != nil {

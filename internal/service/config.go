@@ -26,6 +26,7 @@ type Config struct {
 	AdminAddr     string        `env:"ADMIN_ADDR" help:"Admin address. Empty: the service's own port plus 1000, on loopback."`
 	Workers       int           `env:"WORKERS" default:"${workers=200}" help:"Requests in progress at once. 0: unlimited, as plain Go; then MAX_CONNECTIONS is 0 too."`
 	MaxConns      int           `name:"max-connections" env:"MAX_CONNECTIONS" default:"8192" help:"Connections accepted on the public listener; the rest wait in the kernel. 0: no limit."`
+	FDLimit       int           `name:"fd-limit" env:"FD_LIMIT" default:"0" help:"File descriptors that the process may have open, at most as many as the system allows. 0: as it is."`
 	OwnWork       time.Duration `env:"OWN_WORK" default:"0s" help:"How long a request waits, holding its worker and using no processor."`
 	Defences      string        `env:"DEFENCES" default:"all" help:"Switches at start: all, none, all,-bulkheads, none,+fallbacks."`
 	Faults        string        `env:"FAULTS" default:"off" help:"on: faults may be set over the admin API."`
@@ -100,6 +101,9 @@ func (cfg Config) settings(name string) (settings, error) {
 	}
 	count("WORKERS", cfg.Workers, 1_000_000)
 	count("MAX_CONNECTIONS", cfg.MaxConns, 1_000_000)
+	if cfg.FDLimit != 0 && (cfg.FDLimit < 256 || cfg.FDLimit > 10_000_000) {
+		broken("FD_LIMIT", cfg.FDLimit, "0 or 256 to 10000000")
+	}
 	count("SHARED_CLIENT_POOL", cfg.SharedPool, 1_000_000)
 	count("SHARED_CLIENT_IDLE", cfg.SharedIdle, 1_000_000)
 	if cfg.Workers == 0 {

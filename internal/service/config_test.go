@@ -54,6 +54,7 @@ func TestConfigRules(t *testing.T) {
 		{"fewer connections than workers", func(c *Config) { c.MaxConns = 100 }, "at least WORKERS (200)"},
 		{"both listeners on one address", func(c *Config) { c.AdminAddr = "127.0.0.1:8081" }, "another address than ADDR"},
 		{"both on any port", func(c *Config) { c.Addr, c.AdminAddr = "127.0.0.1:0", "127.0.0.1:0" }, ""},
+		{"hardly a descriptor", func(c *Config) { c.FDLimit = 255 }, "FD_LIMIT=255: must be 0 or 256 to"},
 		{"a queue of a number", func(c *Config) { c.Queue = "0" }, `QUEUE="0": must be on or off`},
 		{"tuned", func(c *Config) { c.Tune = "recommendations.slots=60" }, ""},
 		{"tuned to nothing", func(c *Config) { c.Tune = "recommendations.slots=0" }, "TUNE: "},
@@ -108,7 +109,7 @@ func TestTheClientsUpgradeReachesTheSwitchboard(t *testing.T) {
 // What kong makes of an empty environment is Defaults: the values are written down twice, but they are the same.
 func TestDefaultsAreKongs(t *testing.T) {
 	for _, variable := range []string{"ADDR", "ADMIN_ADDR", "WORKERS", "MAX_CONNECTIONS", "OWN_WORK", "DEFENCES", "FAULTS",
-		"SHARED_CLIENT_POOL", "SHARED_CLIENT_IDLE", "NAIVE_ATTEMPTS", "CLIENT_IGNORES_TIMEOUTS", "WALK_AWAY", "QUEUE", "TUNE",
+		"SHARED_CLIENT_POOL", "SHARED_CLIENT_IDLE", "NAIVE_ATTEMPTS", "CLIENT_IGNORES_TIMEOUTS", "WALK_AWAY", "QUEUE", "TUNE", "FD_LIMIT",
 		"LOG_LEVEL", "DRAIN_DELAY", "DRAIN_TIMEOUT"} {
 		t.Setenv(variable, "") // which restores it after the test
 		os.Unsetenv(variable)

@@ -2,6 +2,7 @@ package service
 
 import (
 	"bytes"
+	"fmt"
 	"os"
 	"runtime"
 	"strconv"
@@ -34,6 +35,19 @@ func countFDs() int {
 	}
 	entries, _ := os.ReadDir("/proc/self/fd")
 	return max(len(entries)-1, 0) // less the one that reads
+}
+
+// setFDLimit lets the process have at most n descriptors open.
+func setFDLimit(n int) error {
+	var lim syscall.Rlimit
+	if err := syscall.Getrlimit(syscall.RLIMIT_NOFILE, &lim); err != nil {
+		return err
+	}
+	if uint64(n) > lim.Max {
+		return fmt.Errorf("the system allows %d", lim.Max)
+	}
+	lim.Cur = uint64(n)
+	return syscall.Setrlimit(syscall.RLIMIT_NOFILE, &lim)
 }
 
 // fdLimit is the number of descriptors that the process may have open.

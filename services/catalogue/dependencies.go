@@ -35,6 +35,7 @@ var giveUp = resilience.Breaker{
 var recommendations = defence.Edge{
 	Dependency: "recommendations",
 	To:         "recommendations",
+	Leaf:       true,
 	Endpoints:  []string{"related"},
 	Policy: resilience.Policy{
 		Criticality:    resilience.Sheddable,
@@ -56,6 +57,7 @@ var recommendations = defence.Edge{
 var offering = defence.Edge{
 	Dependency: "recommendations-offers",
 	To:         "recommendations",
+	Leaf:       true,
 	Endpoints:  []string{"offers"},
 	Policy: resilience.Policy{
 		Criticality:    resilience.Sheddable,
@@ -75,6 +77,7 @@ var offering = defence.Edge{
 var exchange = defence.Edge{
 	Dependency: "currency",
 	To:         "currency",
+	Leaf:       true,
 	Endpoints:  []string{"rates"},
 	Policy: resilience.Policy{
 		Timeout:        150 * time.Millisecond,
