@@ -175,22 +175,6 @@ func (c *Chassis) Addrs() (public, admin string) {
 	}
 }
 
-// OwnWork waits as long as the configuration says that a request works, holding its worker and using no processor.
-// It ends early with ctx.
-func (c *Chassis) OwnWork(ctx context.Context) error {
-	if c.settings.OwnWork == 0 {
-		return ctx.Err()
-	}
-	timer := time.NewTimer(c.settings.OwnWork)
-	defer timer.Stop()
-	select {
-	case <-timer.C:
-		return nil
-	case <-ctx.Done():
-		return context.Cause(ctx)
-	}
-}
-
 // Run listens, announces, and serves h until ctx ends; then /readyz says no, the service accepts for another
 // DRAIN_DELAY, finishes what is in progress within DRAIN_TIMEOUT, and closes. It returns when every goroutine of it
 // has ended; nil after an orderly stop. A Chassis runs once.

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"errors"
+	"fmt"
 	"io"
 	"log/slog"
 	"net/http"
@@ -135,11 +136,12 @@ func (c *Chassis) limitWrite(w http.ResponseWriter) {
 }
 
 // Within bounds a route: a deadline of at most budget (or, while `deadlines` is off, the context of ordinary code,
-// which nothing ends), then a worker. Use it per route: r.With(c.Within(400*time.Millisecond)).Get("/books", …).
+// which nothing ends), then a worker, and then the service's OWN_WORK. Use it per route:
+// r.With(c.Within(400*time.Millisecond)).Get("/books", …).
 func (c *Chassis) Within(budget time.Duration) func(http.Handler) http.Handler {
 	bound := c.board.Within(budget)
 	return func(next http.Handler) http.Handler {
-		next = bound(next)
+		next = bound(c.ownWork(next))
 		return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 			if v, ok := r.Context().Value(visitKey{}).(*visit); ok {
 				v.route = r.Pattern
@@ -147,6 +149,24 @@ func (c *Chassis) Within(budget time.Duration) func(http.Handler) http.Handler {
 			next.ServeHTTP(w, r)
 		})
 	}
+}
+
+// ownWork waits as long as the configuration says that a request works, holding its worker and using no processor. It
+// ends early with the request.
+func (c *Chassis) ownWork(next http.Handler) http.Handler {
+	if c.settings.OwnWork == 0 {
+		return next
+	}
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		timer := time.NewTimer(c.settings.OwnWork)
+		defer timer.Stop()
+		select {
+		case <-timer.C:
+			next.ServeHTTP(w, r)
+		case <-r.Context().Done():
+			problem.Write(w, r, fmt.Errorf("own work: %w", context.Cause(r.Context())))
+		}
+	})
 }
 
 // logRequest writes one line for a request: at debug level, or as a sampled warning when it ended in a 5xx.

@@ -49,9 +49,6 @@ func (s *Service) answer(of func(*http.Request) (any, error)) http.HandlerFunc {
 }
 
 func (s *Service) document(r *http.Request, of func(*http.Request) (any, error)) ([]byte, error) {
-	if err := s.work(r.Context()); err != nil {
-		return nil, err
-	}
 	doc, err := of(r)
 	if err != nil {
 		return nil, err

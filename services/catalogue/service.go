@@ -36,8 +36,7 @@ type Service struct {
 	http.Handler
 
 	store Store
-	work  func(context.Context) error // OWN_WORK of each request
-	shelf atomic.Pointer[shelf]       // the copy of the store; never nil
+	shelf atomic.Pointer[shelf] // the copy of the store; never nil
 
 	related, offers    *resilience.Endpoint
 	recommendationsURL *service.Addresses
@@ -81,7 +80,6 @@ func newService(cfg Config, c *service.Chassis, store Store) (*Service, error) {
 	c.DependsOn(exchange.To, cfg.CurrencyURL)
 	s := &Service{
 		store:              store,
-		work:               c.OwnWork,
 		related:            related.Endpoint(recommendations.Endpoints[0]),
 		offers:             offers.Endpoint(offering.Endpoints[0]),
 		recommendationsURL: cfg.RecommendationsURL,

@@ -17,7 +17,6 @@ import (
 	"github.com/go-chi/chi/v5/middleware"
 	"github.com/prometheus/client_golang/prometheus"
 
-	"example.com/holdfast/internal/defence"
 	"example.com/holdfast/internal/problem"
 	"example.com/holdfast/internal/seed"
 	"example.com/holdfast/internal/service"
@@ -105,27 +104,14 @@ func assemble(c *service.Chassis, store Store, m market) (*Service, error) {
 func (s *Service) routes() http.Handler {
 	r := chi.NewRouter()
 	r.Use(middleware.GetHead)
-	r.With(s.within(placeRoute)).Post("/orders", s.handlePlace)
-	r.With(s.within(orderRoute)).Get("/orders/{id}", s.handleOrder)
-	r.With(s.within(stockRoute)).Get("/stock", s.handleStock)
+	r.With(s.chassis.Within(placeRoute.Budget)).Post("/orders", s.handlePlace)
+	r.With(s.chassis.Within(orderRoute.Budget)).Get("/orders/{id}", s.handleOrder)
+	r.With(s.chassis.Within(stockRoute.Budget)).Get("/stock", s.handleStock)
 	r.NotFound(func(w http.ResponseWriter, r *http.Request) {
 		problem.Write(w, r, problem.New(problem.NotFound, "There is nothing at this path."))
 	})
 	r.MethodNotAllowed(service.MethodNotAllowed)
 	return r
-}
-
-// within bounds a route by its budget and a worker, and then has it do its OWN_WORK.
-func (s *Service) within(route defence.Route) func(http.Handler) http.Handler {
-	return func(next http.Handler) http.Handler {
-		return s.chassis.Within(route.Budget)(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-			if err := s.chassis.OwnWork(r.Context()); err != nil {
-				problem.Write(w, r, err)
-				return
-			}
-			next.ServeHTTP(w, r)
-		}))
-	}
 }
 
 func (s *Service) handlePlace(w http.ResponseWriter, r *http.Request) {

@@ -98,10 +98,6 @@ func (s *Service) handleRates(w http.ResponseWriter, r *http.Request) {
 		problem.Write(w, r, err)
 		return
 	}
-	if err := s.chassis.OwnWork(r.Context()); err != nil {
-		problem.Write(w, r, err)
-		return
-	}
 	answer, known := s.book().answers[base]
 	if !known {
 		problem.Write(w, r, problem.New(problem.NotFound, "There is no rate for "+base+"."))

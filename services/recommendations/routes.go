@@ -39,10 +39,6 @@ func (s *Service) handleRelated(w http.ResponseWriter, r *http.Request) {
 		problem.Write(w, r, err)
 		return
 	}
-	if err := s.chassis.OwnWork(r.Context()); err != nil {
-		problem.Write(w, r, fmt.Errorf("own work: %w", err))
-		return
-	}
 	related, known := s.related[book]
 	if !known {
 		problem.Write(w, r, problem.New(problem.NotFound, "We have no such book."))
@@ -60,10 +56,6 @@ func (s *Service) handleOffers(w http.ResponseWriter, r *http.Request) {
 	limit, wrong := readLimit(r, maxOffers)
 	if len(wrong) > 0 {
 		problem.Write(w, r, invalid(wrong))
-		return
-	}
-	if err := s.chassis.OwnWork(r.Context()); err != nil {
-		problem.Write(w, r, fmt.Errorf("own work: %w", err))
 		return
 	}
 	send(w, r, offersAnswer{s.offers[:min(limit, len(s.offers))]})
