@@ -5,6 +5,7 @@ import (
 	"io"
 	"net"
 	"net/http"
+	"runtime"
 	"sync"
 	"syscall"
 	"testing"
@@ -154,6 +155,13 @@ func fetch(ctx context.Context, e *Endpoint) (string, error) {
 	defer resp.Body.Close()
 	body, err := io.ReadAll(resp.Body)
 	return string(body), err
+}
+
+// goroutines returns how many there are. In the middle of a collection the runtime counts the dead ones too, so one is
+// brought to its end first.
+func goroutines() int {
+	runtime.GC()
+	return runtime.NumGoroutine()
 }
 
 // state is what a test asks of an endpoint.

@@ -455,12 +455,12 @@ func TestB22_RefusalsCostNothing(t *testing.T) {
 		}
 	}
 	for name, refuse := range refused {
-		goroutines := runtime.NumGoroutine()
+		before := goroutines()
 		if got := testing.AllocsPerRun(100_000, refuse); got != 0 {
 			t.Errorf("%s: %v allocations", name, got)
 		}
-		if got := runtime.NumGoroutine(); got > goroutines+3 { // the runtime starts a few of its own
-			t.Errorf("%s: %d goroutines, %d before", name, got, goroutines)
+		if after := goroutines(); after > before+3 { // the runtime starts a few of its own
+			t.Errorf("%s: %d goroutines, %d before", name, after, before)
 		}
 	}
 }
