@@ -111,7 +111,7 @@ const (
 	shelves    = "GET /gateway/books"
 	pages      = "GET /gateway/books/"
 	ordering   = "POST /gateway/api/v1/orders"
-	ordersRead = "GET /gateway/api/v1/orders/"
+	ordersRead = "GET /checkout/orders/"
 )
 
 func TestD10TheJudgeIsNotFooled(t *testing.T) {

@@ -55,7 +55,7 @@ func (p *act) placeOrders(ctx context.Context, seed uint64) error {
 	buyer := Class{Kind: Order, Currencies: map[string]Share{home: 1}}
 	for range lookedUp {
 		o := acceptedOrder{ask: newAsk(buyer, p.shelf, chance), key: cryptorand.Text()}
-		got, err := p.tryOnce(ctx, o.ask, o.key)
+		got, err := p.tryOnce(ctx, "gateway", o.ask, o.key)
 		if err == nil {
 			o.id, err = judgeOrder(o.ask, got)
 		}
@@ -219,7 +219,7 @@ func (p *act) checkEach(ctx context.Context, what string, all []acceptedOrder,
 
 // readBack wants an order to be stored as it was accepted.
 func (p *act) readBack(ctx context.Context, o acceptedOrder) (told bool, err error) {
-	got, err := p.answerTo(ctx, &ask{method: http.MethodGet, path: "/api/v1/orders/" + url.PathEscape(o.id)}, "")
+	got, err := p.answerTo(ctx, &ask{method: http.MethodGet, path: "/orders/" + url.PathEscape(o.id)}, "")
 	if err != nil {
 		return false, err
 	}
@@ -239,7 +239,9 @@ func (p *act) readBack(ctx context.Context, o acceptedOrder) (told bool, err err
 
 // repeat wants an order that is sent again under its key to be the order that it was.
 func (p *act) repeat(ctx context.Context, o acceptedOrder) (told bool, err error) {
-	got, err := p.answerTo(ctx, o.ask, o.key)
+	again := *o.ask
+	again.path = "/orders"
+	got, err := p.answerTo(ctx, &again, o.key)
 	if err != nil {
 		return false, err
 	}
@@ -253,11 +255,12 @@ func (p *act) repeat(ctx context.Context, o acceptedOrder) (told bool, err error
 	return true, nil
 }
 
-// answerTo asks the gateway until it answers or ctx ends. A 5xx is no answer.
+// answerTo asks checkout until it answers or ctx ends. A 5xx is no answer. Checkout owns the orders, and a gateway that
+// an experiment has made slow would keep the check waiting.
 func (p *act) answerTo(ctx context.Context, a *ask, key string) (answer, error) {
 	var last error
 	for {
-		got, err := p.tryOnce(ctx, a, key)
+		got, err := p.tryOnce(ctx, "checkout", a, key)
 		if err == nil && got.status < http.StatusInternalServerError {
 			return got, nil
 		}
@@ -273,10 +276,10 @@ func (p *act) answerTo(ctx context.Context, a *ask, key string) (answer, error) 
 	}
 }
 
-func (p *act) tryOnce(ctx context.Context, a *ask, key string) (answer, error) {
+func (p *act) tryOnce(ctx context.Context, service string, a *ask, key string) (answer, error) {
 	ctx, cancel := context.WithTimeout(ctx, checkTry)
 	defer cancel()
-	return fetch(ctx, p.admin.client.Transport, p.shop.Public("gateway"), a, key)
+	return fetch(ctx, p.admin.client.Transport, p.shop.Public(service), a, key)
 }
 
 // stockCheck is what left the stock during the act, in copies.

@@ -55,7 +55,7 @@ func checked(t *testing.T, people int, shop *fakeShop) (p *act, took time.Durati
 	shop.lie = nil // until all have ordered
 	for seq := range p.sender.hits {
 		h := &p.sender.hits[seq]
-		got, err := p.tryOnce(t.Context(), h.ask, p.sender.key(uint64(seq)))
+		got, err := p.tryOnce(t.Context(), "gateway", h.ask, p.sender.key(uint64(seq)))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -112,7 +112,7 @@ func TestAShopThatDoesNotTellOfItsOrders(t *testing.T) {
 	}{
 		"for five seconds": {5 * time.Second, 20, ""},
 		"to the end": {time.Hour, 0,
-			"20 of 20 accepted orders could not be read back within 30s, the last for: /api/v1/orders/ord_"},
+			"20 of 20 accepted orders could not be read back within 30s, the last for: /orders/ord_"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {

@@ -75,6 +75,8 @@ func fakeHandler(lie lie) *fakeShop {
 	mux.HandleFunc("GET /gateway/books/{id}", s.bookPage)
 	mux.HandleFunc("POST /gateway/api/v1/orders", s.placeOrder)
 	mux.HandleFunc("GET /gateway/api/v1/orders/{id}", s.readOrder)
+	mux.HandleFunc("POST /checkout/orders", s.placeOrder)
+	mux.HandleFunc("GET /checkout/orders/{id}", s.readOrder)
 	mux.HandleFunc("GET /checkout/stock", s.readStock)
 	mux.HandleFunc("GET /recommendations/related/{id}", func(w http.ResponseWriter, r *http.Request) {
 		s.mu.Lock()
