@@ -8,6 +8,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"example.com/holdfast/internal/defence"
 )
 
 const module = "example.com/holdfast/"
@@ -104,4 +106,20 @@ func listPackages(t *testing.T) []listed {
 		t.Fatalf("go list found %d packages only", len(all))
 	}
 	return all
+}
+
+// A leaf is who calls nobody while somebody waits. An edge says so itself, for the package that reads it knows no
+// services; the naive client repeats itself only there, so a leaf that is not called one would look too well.
+func TestLeavesAreCalledLeaves(t *testing.T) {
+	waits := func(service string) bool {
+		i := slices.IndexFunc(declarations, func(d declaration) bool { return d.service == service })
+		return i >= 0 && slices.ContainsFunc(declarations[i].edges, func(e defence.Edge) bool { return !e.Background })
+	}
+	for _, d := range declarations {
+		for _, e := range d.edges {
+			if leaf := isService(e.To) && !waits(e.To); e.Leaf != leaf {
+				t.Errorf("%s calls %s: Leaf is %v", d.service, e.Dependency, e.Leaf)
+			}
+		}
+	}
 }

@@ -16,6 +16,8 @@ import (
 // loadtestCommand drives a shop as people do, hurts it, and judges it.
 type loadtestCommand struct {
 	Run      loadtestRunCommand      `cmd:"" help:"Play a scenario. Exit code 0: passed, 1: a bar was missed, 2: could not run, 3: void (this machine could not send the load)."`
+	Proof    loadtestProofCommand    `cmd:"" help:"Play every scenario, one after the other, and keep what each has shown. Exit codes as of run."`
+	Ablate   loadtestAblateCommand   `cmd:"" help:"Play a scenario's fault with all defences, with none, with each alone and with each missing: what each is worth."`
 	Capacity loadtestCapacityCommand `cmd:"" help:"Measure what the defences cost: book pages a second with all and with none, turn about."`
 	List     loadtestListCommand     `cmd:"" help:"List the scenarios."`
 }
@@ -33,6 +35,20 @@ type loadtestCapacityCommand struct {
 	Pairs    int           `default:"5" help:"How often each side is measured."`
 	InFlight int           `default:"16" help:"Requests under way at any instant."`
 	Each     time.Duration `default:"4s" help:"How long one measurement lasts."`
+	measureFlags
+}
+
+type loadtestProofCommand struct {
+	Scenarios    []string `arg:"" optional:"" help:"Only these. Default: all of 'holdfast loadtest list'."`
+	FaultSeconds float64  `placeholder:"N" help:"The length of every phase called fault. Default: the scenario's."`
+	Seed         uint64   `default:"1" help:"What is left to chance is decided by this number."`
+	Out          string   `default:"out" placeholder:"DIR" help:"Where NAME.json of each scenario and proof.json are written. Default: out."`
+	logsFlag
+}
+
+type loadtestAblateCommand struct {
+	Scenario     string  `arg:"" help:"The name of a scenario, see 'holdfast loadtest list', or a YAML file. Its last act is played."`
+	FaultSeconds float64 `placeholder:"N" help:"The length of the fault. Default: the scenario's."`
 	measureFlags
 }
 
@@ -71,6 +87,70 @@ func (c *loadtestCapacityCommand) Run(ctx context.Context, t terminal) error {
 	return c.measure(ctx, t, func(fresh loadtest.Opener) (report, error) {
 		return loadtest.Capacity(ctx, loadtest.CapacityOptions{
 			Open: fresh, Pairs: c.Pairs, InFlight: c.InFlight, Each: c.Each, Seed: c.Seed, Progress: t.err,
+		})
+	})
+}
+
+// Run plays scenarios. A void one is played once more: the machine may have had something else to do.
+func (c *loadtestProofCommand) Run(ctx context.Context, t terminal) error {
+	names := c.Scenarios
+	if len(names) == 0 {
+		names = loadtest.Names()
+	}
+	scenarios := make([]*loadtest.Scenario, len(names)) // all are read before the first is played
+	for i, name := range names {
+		var err error
+		if scenarios[i], err = loadtest.Load(name); err != nil {
+			return err
+		}
+	}
+	sink, closeLogs, err := c.open(dropLogs)
+	if err != nil {
+		return err
+	}
+	defer func() { _ = closeLogs() }()
+	o := loadtest.Options{
+		Open: freshShops(sink, c.Logs == ""), FaultSeconds: c.FaultSeconds, Seed: c.Seed, Progress: t.err,
+	}
+	var proof loadtest.Proof
+	for i, s := range scenarios {
+		fmt.Fprintf(t.err, "\n%s (%d of %d): %s\n", s.Name, i+1, len(scenarios), strings.Join(strings.Fields(s.About), " "))
+		r, err := loadtest.Run(ctx, s, o)
+		if err == nil && r.Verdict == loadtest.Void {
+			fmt.Fprintf(t.err, "%s: VOID, once more\n  %s\n", s.Name, strings.Join(r.Reasons, "\n  "))
+			r, err = loadtest.Run(ctx, s, o)
+		}
+		if err != nil && ctx.Err() != nil {
+			return errors.New("interrupted: the proof is not whole")
+		}
+		if err != nil {
+			return fmt.Errorf("%s: %w", s.Name, err)
+		}
+		proof.Add(r)
+		err = errors.Join(r.WriteText(t.out), writeJSON(filepath.Join(c.Out, s.Name+".json"), r),
+			writeJSON(filepath.Join(c.Out, "proof.json"), &proof)) // so far: an interrupted proof is worth something, too
+		if err != nil {
+			return err
+		}
+		fmt.Fprintln(t.out)
+	}
+	if err := proof.WriteText(t.out); err != nil {
+		return err
+	}
+	if code := proof.ExitCode(); code != 0 {
+		return exitError{code: code}
+	}
+	return nil
+}
+
+func (c *loadtestAblateCommand) Run(ctx context.Context, t terminal) error {
+	scenario, err := loadtest.Load(c.Scenario)
+	if err != nil {
+		return err
+	}
+	return c.measure(ctx, t, func(fresh loadtest.Opener) (report, error) {
+		return loadtest.Ablate(ctx, scenario, loadtest.Options{
+			Open: fresh, FaultSeconds: c.FaultSeconds, Seed: c.Seed, Progress: t.err,
 		})
 	})
 }
@@ -122,7 +202,7 @@ func freshShops(log logSink, quiet bool) loadtest.Opener {
 	return func(ctx context.Context, env loadtest.Environment) (loadtest.Shop, error) { return l.open(ctx, env) }
 }
 
-func writeJSON(file string, found report) error {
+func writeJSON(file string, found interface{ WriteJSON(io.Writer) error }) error {
 	if err := os.MkdirAll(filepath.Dir(file), 0o755); err != nil {
 		return err
 	}
