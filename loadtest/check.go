@@ -237,12 +237,16 @@ func (c *check) act(path string, s *Scenario, index int) {
 		}
 	}
 	for j, name := range a.Predict {
-		if !slices.ContainsFunc(s.Predictions, func(p Prediction) bool { return p.Name == name }) {
+		i := slices.IndexFunc(s.Predictions, func(p Prediction) bool { return p.Name == name })
+		needs := []string{phaseHealthy}
+		if i < 0 {
 			c.wrong(fmt.Sprintf("%s.predict[%d]", path, j), "there is no prediction %q", name)
+		} else if formulas[s.Predictions[i].Formula].measure == nil {
+			needs = append(needs, phaseFault) // from which saturations count
 		}
-		for _, phase := range []string{phaseHealthy, phaseFault} {
+		for _, phase := range needs {
 			if _, ok := a.phase(phase); !ok {
-				c.wrong(path+".phases", "a prediction needs a phase %q", phase)
+				c.wrong(path+".phases", "the prediction %s needs a phase %q", name, phase)
 			}
 		}
 	}
