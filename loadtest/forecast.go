@@ -1,6 +1,7 @@
 package loadtest
 
 import (
+	"cmp"
 	"fmt"
 	"maps"
 	"slices"
@@ -218,13 +219,27 @@ func (p *act) forecastThroughput(of Prediction) (forecast, error) {
 
 // measureThroughput is the rate at which calls end once the first of the phase have: before, none does.
 func (p *act) measureThroughput(of Prediction, ph *playedPhase) (float64, error) {
-	from, to := ph.changed.Add(2*time.Duration(of.Takes)), p.tally.start.Add(ph.to)
-	samples := living(p.watch.between(of.Service, from, to))
-	if len(samples) < 2 {
-		return 0, fmt.Errorf("%s was not seen for long enough in %s", of.Service, ph.Name)
+	first, last, err := p.rounds(of, ph)
+	if err != nil {
+		return 0, err
 	}
-	first, last := samples[0], samples[len(samples)-1]
 	return float64(last.ended[of.Dependency]-first.ended[of.Dependency]) / last.at.Sub(first.at).Seconds(), nil
+}
+
+// rounds are two looks at a service, the first after a call that began with the phase has ended twice over, the last a
+// whole number of calls later: workers that were taken together are free together, and a part of a round says nothing.
+func (p *act) rounds(of Prediction, ph *playedPhase) (first, last sample, err error) {
+	takes := time.Duration(of.Takes)
+	samples := living(p.watch.between(of.Service, ph.changed.Add(2*takes), p.tally.start.Add(ph.to)))
+	if len(samples) < 2 || samples[len(samples)-1].at.Sub(samples[0].at) < takes {
+		return sample{}, sample{}, fmt.Errorf("%s was not seen for long enough in %s", of.Service, ph.Name)
+	}
+	first = samples[0]
+	end := first.at.Add(samples[len(samples)-1].at.Sub(first.at) / takes * takes)
+	last = slices.MinFunc(samples, func(a, b sample) int {
+		return cmp.Compare(a.at.Sub(end).Abs(), b.at.Sub(end).Abs())
+	})
+	return first, last, nil
 }
 
 func (p *act) forecastWanted(of Prediction) (forecast, error) {
@@ -234,12 +249,10 @@ func (p *act) forecastWanted(of Prediction) (forecast, error) {
 
 // measureWanted is the mean of the workers in use once the first calls of the phase have ended.
 func (p *act) measureWanted(of Prediction, ph *playedPhase) (float64, error) {
-	from, to := ph.changed.Add(2*time.Duration(of.Takes)), p.tally.start.Add(ph.to)
-	samples := living(p.watch.between(of.Service, from, to))
-	if len(samples) < 2 {
-		return 0, fmt.Errorf("%s was not seen for long enough in %s", of.Service, ph.Name)
+	first, last, err := p.rounds(of, ph)
+	if err != nil {
+		return 0, err
 	}
-	first, last := samples[0], samples[len(samples)-1]
 	return (last.state.Workers.BusySeconds - first.state.Workers.BusySeconds) / last.at.Sub(first.at).Seconds(), nil
 }
 

@@ -226,6 +226,7 @@ func (s *Scenario) complete() {
 	}
 	for i := range s.Acts {
 		a := &s.Acts[i]
+		a.Phases = slices.Clone(a.Phases) // which an alias in the file shares with another act's
 		for j := range a.Phases {
 			rates := maps.Clone(a.Rates)
 			if rates == nil {

@@ -156,3 +156,36 @@ func TestTheFaultCanBeShorter(t *testing.T) {
 		t.Errorf("the scenario itself was changed: %s", p.For)
 	}
 }
+
+// Acts that share their phases by an alias do not share their rates.
+func TestRatesOfAnAct(t *testing.T) {
+	s, err := parse("x.yaml", []byte(`
+name: x
+classes: {people: {kind: browse, rate: 10/s}, others: {kind: browse, rate: 10/s}}
+acts:
+  - name: a
+    defences: all
+    rates: {people: 0/s}
+    phases: &phases
+      - {name: healthy, for: 1s}
+      - {name: fault, for: 1s, rates: {people: 5/s}}
+    bars: [{bar: good, phase: fault, at_least: 99%}]
+  - name: b
+    defences: all
+    rates: {others: 0/s}
+    phases: *phases
+    bars: [{bar: good, phase: fault, at_least: 99%}]
+`))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for act, want := range []map[string][]Rate{{"people": {0, 5}, "others": {10, 10}}, {"people": {10, 5}, "others": {0, 0}}} {
+		for class, rates := range want {
+			for i, ph := range s.Acts[act].Phases {
+				if got := ph.rate(class, 10); got != rates[i] {
+					t.Errorf("act %d: %s come at %v/s in %s, want %v", act, class, got, ph.Name, rates[i])
+				}
+			}
+		}
+	}
+}
