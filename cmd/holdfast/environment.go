@@ -1,8 +1,12 @@
 package main
 
 import (
+	"cmp"
 	"fmt"
+	"maps"
 	"os"
+	"slices"
+	"strconv"
 	"strings"
 
 	"example.com/holdfast/loadtest"
@@ -26,6 +30,34 @@ func parseEnvironment(set []string) (loadtest.Environment, error) {
 		env[service][name] = value
 	}
 	return env, nil
+}
+
+// replicasVariable says of how many processes a service is made. The launcher reads it; a service does not see it.
+const replicasVariable = "REPLICAS"
+
+// maxReplicas is the most processes that a service may have: all share one machine.
+const maxReplicas = 5
+
+// readReplicas returns the number of processes of every service.
+func readReplicas(env loadtest.Environment) (map[string]int, error) {
+	for _, name := range slices.Sorted(maps.Keys(env)) {
+		if name != "all" && !isService(name) {
+			return nil, fmt.Errorf("no service is called %q: all, %s", name, serviceNames())
+		}
+	}
+	replicas := map[string]int{}
+	for _, s := range services {
+		value := cmp.Or(env[s.name][replicasVariable], env["all"][replicasVariable], "1")
+		n, err := strconv.Atoi(value)
+		if err != nil || n < 1 || n > maxReplicas {
+			return nil, fmt.Errorf("%s:%s=%s: must be 1 to %d", s.name, replicasVariable, value, maxReplicas)
+		}
+		if n > 1 && s.name == "checkout" {
+			return nil, fmt.Errorf("checkout:%s=%s: must be 1, since it keeps its orders in its memory", replicasVariable, value)
+		}
+		replicas[s.name] = n
+	}
+	return replicas, nil
 }
 
 // plainEnviron is what a shop under test inherits: what Go programs need, and nothing that would size or switch

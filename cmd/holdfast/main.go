@@ -30,6 +30,7 @@ const (
 type cli struct {
 	Up       upCommand       `cmd:"" help:"Open the whole shop: five processes on this machine, until Ctrl-C."`
 	Serve    serveCommand    `cmd:"" help:"Run one service."`
+	Balance  balanceCommand  `cmd:"" help:"Stand in for a Kubernetes Service: hand each request to the next replica of a service that is ready."`
 	Defences defencesCommand `cmd:"" help:"Show the defences of a running shop, or switch them."`
 	Fault    faultCommand    `cmd:"" help:"Hold or refuse a service's requests on purpose."`
 	Loadtest loadtestCommand `cmd:"" help:"Break the shop under load and judge what is left of it."`

@@ -15,7 +15,7 @@ type upCommand struct {
 	FreePorts bool     `help:"Listen on ports that the system chooses, instead of 8080-8084 and 9080-9084."`
 	Addresses string   `placeholder:"FILE" help:"Write where every service listens to FILE, for the --target of other commands."`
 	Defences  string   `placeholder:"EXPR" help:"The defences to start with, as all, none or all,-bulkheads. Default: all."`
-	Set       []string `sep:"none" placeholder:"SERVICE:VAR=VALUE" help:"Give one service (or all) a variable of its environment, as catalogue:WORKERS=50. May be repeated."`
+	Set       []string `sep:"none" placeholder:"SERVICE:VAR=VALUE" help:"Give one service (or all) a variable of its environment, as catalogue:WORKERS=50. REPLICAS=3 (2 to 5) makes of it as many processes behind a balancer. May be repeated."`
 	logsFlag
 }
 
@@ -53,7 +53,7 @@ func (c *upCommand) Run(ctx context.Context, t terminal) error {
 	select {
 	case <-ctx.Done():
 	case p := <-shop.died:
-		err := fmt.Errorf("%s ended by itself: %s\nThe rest of the shop was closed", p.service, p.obituary())
+		err := fmt.Errorf("%s ended by itself: %s\nThe rest of the shop was closed", p.name, p.obituary())
 		return errors.Join(err, closeShop(ctx, shop))
 	}
 	fmt.Fprintln(t.err, "closing the shop")
