@@ -10,10 +10,10 @@ CC_FOUND := $(shell command -v $$($(GO) env CC 2>/dev/null) 2>/dev/null)
 RACE     := $(if $(CC_FOUND),-race)
 
 .DEFAULT_GOAL := help
-.PHONY: help build test lint run demo smoke bench go-ready race-ready
+.PHONY: help build test breakages fuzz lint run demo smoke bench go-ready race-ready
 
 help: ## Show this list
-	@awk -F ':.*## ' '/^[a-z-]+:.*## /{printf "  make %-8s %s\n", $$1, $$2}' Makefile
+	@awk -F ':.*## ' '/^[a-z-]+:.*## /{printf "  make %-9s %s\n", $$1, $$2}' Makefile
 
 build: go-ready ## Build bin/holdfast
 	@$(GO) build -trimpath -o bin/holdfast ./cmd/holdfast
@@ -31,6 +31,14 @@ smoke: build ## The short proof: undefended against defended, 20 s of fault
 test: go-ready race-ready ## Run every test (with the race detector where there is a C compiler)
 	@$(if $(RACE),CGO_ENABLED=1,echo 'no C compiler found: testing without the race detector' >&2;) \
 		$(GO) test $(RACE) -timeout 15m ./...
+
+breakages: go-ready ## Break each defence on purpose, line by line: a named test must turn red
+	@$(GO) test -count=1 -timeout 10m -run '^TestBreakages$$' ./pkg/resilience -breakages
+
+FUZZ_TIME ?= 30s
+fuzz: go-ready ## Throw noise at everything that reads what others send: FUZZ_TIME, 30s for each target
+	@grep -rEo --include='*_test.go' '^func Fuzz[[:alnum:]_]+' . | while IFS=: read -r file target; do \
+		$(GO) test -run '^$$' -fuzz "^$${target#func }\$$" -fuzztime $(FUZZ_TIME) "$${file%/*}" || exit 1; done
 
 bench: go-ready ## Measure a guarded call beside what people use today: about three minutes
 	@cd bench && $(GO) run . -json ../out/bench.json

@@ -26,7 +26,7 @@ func Call[T any](ctx context.Context, e *Endpoint, fn func(context.Context) (T, 
 		if pause, ok := e.mayRetry(ctx, p, try, failed); ok && e.pause(ctx, pause) {
 			continue
 		}
-		if len(fallback) > 0 && !p.NoFallback && failed.Outcome != Cancelled && ctx.Err() != context.Canceled {
+		if len(fallback) > 0 && !p.NoFallback && !errors.Is(ctx.Err(), context.Canceled) {
 			if answer, ok := fallback[0].answer(ctx, e, p, failed); ok {
 				e.fallbacks.Add(1)
 				return answer, nil
