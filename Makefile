@@ -10,10 +10,10 @@ CC_FOUND := $(shell command -v $$($(GO) env CC 2>/dev/null) 2>/dev/null)
 RACE     := $(if $(CC_FOUND),-race)
 
 .DEFAULT_GOAL := help
-.PHONY: help build test breakages fuzz lint run demo smoke bench go-ready race-ready
+.PHONY: help build test breakages fuzz lint run demo proof proof-full ablation smoke bench go-ready race-ready
 
 help: ## Show this list
-	@awk -F ':.*## ' '/^[a-z-]+:.*## /{printf "  make %-9s %s\n", $$1, $$2}' Makefile
+	@awk -F ':.*## ' '/^[a-z-]+:.*## /{printf "  make %-10s %s\n", $$1, $$2}' Makefile
 
 build: go-ready ## Build bin/holdfast
 	@$(GO) build -trimpath -o bin/holdfast ./cmd/holdfast
@@ -24,6 +24,15 @@ run: build ## Open the shop on http://127.0.0.1:8080 until Ctrl-C
 demo: build ## Watch it die undefended and live defended: ninety-seconds, about three minutes
 	@mkdir -p out
 	@bin/holdfast loadtest run ninety-seconds --json out/ninety-seconds.json
+
+proof: build ## Play every incident, predicted and judged: out/proof.json, under 45 minutes
+	@bin/holdfast loadtest proof
+
+proof-full: build ## The same with true ninety seconds of fault
+	@bin/holdfast loadtest proof --fault-seconds 90
+
+ablation: build ## What each defence is worth: alone, missing, together, about ten minutes
+	@bin/holdfast loadtest ablate ninety-seconds --fault-seconds 20 --json out/ablation.json
 
 smoke: build ## The short proof: undefended against defended, 20 s of fault
 	@bin/holdfast loadtest run ninety-seconds --acts off,on --fault-seconds 20
