@@ -143,7 +143,7 @@ func TestRequestsTakeTurnsAmongTheReady(t *testing.T) {
 	}
 }
 
-// A request reaches the replica as it was sent, the answer comes back as it was given, and a replica that is gone is 502.
+// A request reaches the replica as it was sent, its answer comes back as it was given, and a replica that is gone is 502.
 func TestRequestsArePassedOnUnchanged(t *testing.T) {
 	f := newFakeReplica(t, "", func(w http.ResponseWriter, r *http.Request) {
 		body, _ := io.ReadAll(r.Body)
@@ -180,7 +180,8 @@ func TestWhoLeavesTheBalancerLeavesTheReplica(t *testing.T) {
 
 // Marks and switches reach every replica, reading asks the first, and a fault, which is of one process, is refused.
 func TestAdminOfReplicas(t *testing.T) {
-	first, second, third := newFakeReplica(t, "first", nil), newFakeReplica(t, "second", nil), newFakeReplica(t, "third", nil)
+	first, second := newFakeReplica(t, "first", nil), newFakeReplica(t, "second", nil)
+	third := newFakeReplica(t, "third", nil)
 	all := []*fakeReplica{first, second, third}
 	b := testBalancer(t, all...)
 	for _, tt := range []struct {
