@@ -143,7 +143,7 @@ func TestRequestsTakeTurnsAmongTheReady(t *testing.T) {
 	}
 }
 
-// A request reaches the replica as it was sent, its answer comes back as it was given, and a replica that is gone is 502.
+// A request reaches the replica as it was sent, its answer comes back as given, and a replica that is gone is a 502.
 func TestRequestsArePassedOnUnchanged(t *testing.T) {
 	f := newFakeReplica(t, "", func(w http.ResponseWriter, r *http.Request) {
 		body, _ := io.ReadAll(r.Body)
