@@ -1,7 +1,6 @@
 package loadtest
 
 import (
-	"cmp"
 	"fmt"
 	"maps"
 	"slices"
@@ -219,27 +218,30 @@ func (p *act) forecastThroughput(of Prediction) (forecast, error) {
 
 // measureThroughput is the rate at which calls end once the first of the phase have: before, none does.
 func (p *act) measureThroughput(of Prediction, ph *playedPhase) (float64, error) {
-	first, last, err := p.rounds(of, ph)
+	return p.rate(of, ph, func(s sample) float64 { return float64(s.ended[of.Dependency]) })
+}
+
+// rate is how fast a count of a service grows, from twice as long after the beginning of the phase as a request takes
+// and over a whole number of these times: workers that were taken together are free together, and a part of a round says
+// nothing. Between two looks the count is taken to grow evenly.
+func (p *act) rate(of Prediction, ph *playedPhase, count func(sample) float64) (float64, error) {
+	l, err := p.healthy(of.Service, of.Dependency)
 	if err != nil {
 		return 0, err
 	}
-	return float64(last.ended[of.Dependency]-first.ended[of.Dependency]) / last.at.Sub(first.at).Seconds(), nil
-}
-
-// rounds are two looks at a service, the first after a call that began with the phase has ended twice over, the last a
-// whole number of calls later: workers that were taken together are free together, and a part of a round says nothing.
-func (p *act) rounds(of Prediction, ph *playedPhase) (first, last sample, err error) {
-	takes := time.Duration(of.Takes)
-	samples := living(p.watch.between(of.Service, ph.changed.Add(2*takes), p.tally.start.Add(ph.to)))
-	if len(samples) < 2 || samples[len(samples)-1].at.Sub(samples[0].at) < takes {
-		return sample{}, sample{}, fmt.Errorf("%s was not seen for long enough in %s", of.Service, ph.Name)
+	round := l.own() + time.Duration(of.Takes)
+	samples := living(p.watch.between(of.Service, ph.changed.Add(2*round), p.tally.start.Add(ph.to)))
+	if len(samples) < 2 || samples[len(samples)-1].at.Sub(samples[0].at) < round {
+		return 0, fmt.Errorf("%s was not seen for long enough in %s", of.Service, ph.Name)
 	}
-	first = samples[0]
-	end := first.at.Add(samples[len(samples)-1].at.Sub(first.at) / takes * takes)
-	last = slices.MinFunc(samples, func(a, b sample) int {
-		return cmp.Compare(a.at.Sub(end).Abs(), b.at.Sub(end).Abs())
-	})
-	return first, last, nil
+	first := samples[0]
+	seen := samples[len(samples)-1].at.Sub(first.at)
+	end := first.at.Add(seen / round * round)
+	i := max(1, slices.IndexFunc(samples, func(s sample) bool { return !s.at.Before(end) }))
+	a, b := samples[i-1], samples[i]
+	part := end.Sub(a.at).Seconds() / b.at.Sub(a.at).Seconds()
+	last := count(a) + part*(count(b)-count(a))
+	return (last - count(first)) / end.Sub(first.at).Seconds(), nil
 }
 
 func (p *act) forecastWanted(of Prediction) (forecast, error) {
@@ -247,13 +249,9 @@ func (p *act) forecastWanted(of Prediction) (forecast, error) {
 	return forecast{value: s.Wanted, from: from}, err
 }
 
-// measureWanted is the mean of the workers in use once the first calls of the phase have ended.
+// measureWanted is the mean of the workers in use: how fast their integral grows.
 func (p *act) measureWanted(of Prediction, ph *playedPhase) (float64, error) {
-	first, last, err := p.rounds(of, ph)
-	if err != nil {
-		return 0, err
-	}
-	return (last.state.Workers.BusySeconds - first.state.Workers.BusySeconds) / last.at.Sub(first.at).Seconds(), nil
+	return p.rate(of, ph, func(s sample) float64 { return s.state.Workers.BusySeconds })
 }
 
 func (p *act) forecastLoss(of Prediction) (forecast, error) {
