@@ -156,10 +156,31 @@ func (p *act) judge() []BarResult {
 		for i := range results {
 			results[i].Name = p.Name + ": " + results[i].Name
 			results[i].void = b.Void
+			results[i].busy = p.tooBusyFor(b)
 		}
 		all = append(all, results...)
 	}
 	return all
+}
+
+// calmLag is how late the sender may be, at p99, for milliseconds to be judged. Beside an idle machine it is 2 to 3.5 ms
+// late; a service that shares its processors is kept from them for as long, on every hop.
+const calmLag = 5.0 // ms
+
+// tooBusyFor tells why a miss of a bar that judges milliseconds would say nothing of the shop; "" where it would.
+func (p *act) tooBusyFor(b Bar) string {
+	if !slices.Contains([]string{"p99", "probes", "let-go"}, b.Kind) {
+		return ""
+	}
+	for _, name := range []string{b.Phase, b.Against} {
+		if name == "" {
+			continue
+		}
+		if lag := p.tally.lagQuantile(p.indexOf(name), 99); lag > calmLag {
+			return fmt.Sprintf("in %s the sender itself was late by %.1f ms at p99, above %.1f ms", name, lag, calmLag)
+		}
+	}
+	return ""
 }
 
 // classesOf returns the indices and names of a bar's classes.

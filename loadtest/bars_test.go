@@ -466,6 +466,51 @@ func TestVoidGoesBeforeFail(t *testing.T) {
 	}
 }
 
+// What a busy machine adds to a latency is not the shop's, and excuses nothing else.
+func TestMillisecondsAreJudgedOnACalmMachine(t *testing.T) {
+	slow := BarResult{Name: "p99", busy: "the sender itself was late"}
+	for name, c := range map[string]struct {
+		bars []BarResult
+		want Verdict
+	}{
+		"missed for want of calm":          {[]BarResult{slow}, Void},
+		"missed beside a bar that counts":  {[]BarResult{slow, {Name: "good"}}, Fail},
+		"met, whatever the machine was at": {[]BarResult{{Name: "p99", Pass: true, busy: slow.busy}}, Pass},
+	} {
+		r := &Result{Bars: c.bars}
+		r.conclude(true)
+		if r.Verdict != c.want {
+			t.Errorf("%s: verdict %s, want %s, reasons %q", name, r.Verdict, c.want, r.Reasons)
+		}
+	}
+
+	p := played(t)
+	lag := func(phase string, ms int64) {
+		h := p.tally.lag[p.indexOf(phase)]
+		h.Reset()
+		if err := h.RecordValue(1000 * ms); err != nil {
+			t.Fatal(err)
+		}
+	}
+	p99 := Bar{Kind: "p99", Phase: "fault", Against: "healthy"}
+	for _, c := range []struct {
+		healthy, fault int64
+		bar            Bar
+		want           string
+	}{
+		{1, 4, p99, ""},
+		{1, 6, p99, "in fault the sender itself was late by 6.0 ms"},
+		{6, 1, p99, "in healthy the sender itself was late by 6.0 ms"},
+		{1, 6, Bar{Kind: "good", Phase: "fault"}, ""},
+	} {
+		lag("healthy", c.healthy)
+		lag("fault", c.fault)
+		if got := p.tooBusyFor(c.bar); c.want == "" && got != "" || !strings.HasPrefix(got, c.want) {
+			t.Errorf("%s, late by %d and %d ms: %q, want %q", c.bar.Kind, c.healthy, c.fault, got, c.want)
+		}
+	}
+}
+
 func TestAPhaseThatProvesNothing(t *testing.T) {
 	for name, c := range map[string]struct {
 		r    PhaseResult
@@ -479,6 +524,7 @@ func TestAPhaseThatProvesNothing(t *testing.T) {
 		"late":         {PhaseResult{Asked: 100, Sent: 100, LagP99: 51}, machine{}, "lag p99 51 ms"},
 		"starved":      {PhaseResult{}, machine{known: true, busy: 59, idle: 1, total: 60, self: 10}, "other programs took 81.7 %"},
 		"busy by us":   {PhaseResult{}, machine{known: true, busy: 59, idle: 1, total: 60, self: 55}, ""},
+		"too slow":     {PhaseResult{}, machine{known: true, busy: 59, idle: 1, total: 60, self: 55}, "too slow for this load"},
 		"busy, enough": {PhaseResult{}, machine{known: true, busy: 50, idle: 10, total: 60, self: 1}, ""},
 	} {
 		p := played(t)
@@ -486,6 +532,9 @@ func TestAPhaseThatProvesNothing(t *testing.T) {
 		ph.machine, ph.before, ph.after = c.m, map[string]State{}, map[string]State{}
 		for _, service := range Services {
 			ph.before[service], ph.after[service] = State{}, State{}
+		}
+		if name == "too slow" {
+			ph.Name = phaseHealthy
 		}
 		if strings.HasSuffix(name, "silent") {
 			delete(ph.after, "gateway")

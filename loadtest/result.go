@@ -101,7 +101,8 @@ type BarResult struct {
 	Got  string `json:"got"`
 	Pass bool   `json:"pass"`
 
-	void bool // a miss makes the run void, for the act has shown nothing
+	void bool   // a miss makes the run void, for the act has shown nothing
+	busy string // why a miss would say nothing, and make a run void that has failed in nothing else
 }
 
 // ExitCode is 0 for a pass, 1 for a missed bar, 3 for a void run.
@@ -283,31 +284,39 @@ func (p *act) voidIn(i int, r PhaseResult) []string {
 	if others, idle, yes := ph.machine.starved(shop); yes && known {
 		reasons = append(reasons, fmt.Sprintf("%s: the machine was starved: other programs took %s of it and %s was idle",
 			where, percent(others), percent(idle)))
+	} else if known && ph.Name == phaseHealthy && ph.machine.known && idle < starvedIdle {
+		reasons = append(reasons, fmt.Sprintf("%s: the machine is too slow for this load: only %s of it was idle, less than %s",
+			where, percent(idle), percent(starvedIdle)))
 	}
 	return reasons
 }
 
-// conclude comes to the verdict.
+// conclude comes to the verdict. What others did to the machine makes a run void whatever its bars say; a bar that was
+// missed on a machine too busy for it does so only where no other bar was missed.
 func (r *Result) conclude(judged bool) {
-	r.Reasons = []string{}
 	r.Verdict = Pass
 	if !judged {
 		r.Verdict = Unjudged
 	}
+	var failed, unproven []string
 	for _, b := range r.Bars {
 		switch {
 		case b.Pass:
 		case b.void:
 			r.voids = append(r.voids, missed(b))
+		case b.busy != "":
+			unproven = append(unproven, missed(b)+"; "+b.busy)
 		default:
 			r.Verdict = Fail
-			r.Reasons = append(r.Reasons, missed(b))
+			failed = append(failed, missed(b))
 		}
 	}
-	if len(r.voids) > 0 {
+	if len(r.voids) > 0 || len(unproven) > 0 && r.Verdict != Fail {
 		r.Verdict = Void
-		r.Reasons = append(slices.Clone(r.voids), r.Reasons...)
 	}
+	r.Reasons = append([]string{}, r.voids...) // never null in the JSON
+	r.Reasons = append(r.Reasons, failed...)
+	r.Reasons = append(r.Reasons, unproven...)
 }
 
 func missed(b BarResult) string { return fmt.Sprintf("%s: want %s, got %s", b.Name, b.Want, b.Got) }
