@@ -40,6 +40,7 @@ type State struct {
 // DependencyState is what is read of the calls to one dependency.
 type DependencyState struct {
 	Name      string          `json:"name"`
+	Slots     int             `json:"slots"`
 	InUse     int             `json:"in_use"`
 	Endpoints []EndpointState `json:"endpoints"`
 }

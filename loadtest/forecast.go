@@ -218,7 +218,7 @@ func (p *act) forecastThroughput(of Prediction) (forecast, error) {
 
 // measureThroughput is the rate at which calls end once the first of the phase have: before, none does.
 func (p *act) measureThroughput(of Prediction, ph *playedPhase) (float64, error) {
-	return p.rate(of, ph, func(s sample) float64 { return float64(s.ended[of.Dependency]) })
+	return p.rate(of, ph, func(s sample) float64 { return float64(s.calls[of.Dependency].ended()) })
 }
 
 // rate is how fast a count of a service grows, from twice as long after the beginning of the phase as a request takes

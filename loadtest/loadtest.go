@@ -15,6 +15,7 @@ import (
 	"io"
 	"maps"
 	"slices"
+	"strings"
 	"time"
 )
 
@@ -89,7 +90,10 @@ func Run(ctx context.Context, s *Scenario, o Options) (*Result, error) {
 	if err != nil {
 		return nil, fmt.Errorf("%w: %w", ErrCannotRun, err)
 	}
-	r := &Result{Scenario: s.Name, Seed: o.Seed, Reasons: []string{}, Acts: []ActResult{}, Bars: []BarResult{}}
+	r := &Result{
+		Scenario: s.Name, About: strings.Join(strings.Fields(s.About), " "), Seed: o.Seed, Machine: thisMachine(),
+		Reasons: []string{}, Acts: []ActResult{}, Bars: []BarResult{},
+	}
 	show := newProgress(o.Progress)
 	for i := range s.Acts {
 		a, err := play(ctx, s, &s.Acts[i], o, show)

@@ -1,6 +1,27 @@
 package loadtest
 
-import "github.com/prometheus/procfs"
+import (
+	"runtime"
+	"time"
+
+	"github.com/prometheus/procfs"
+)
+
+// MachineInfo is where and when a run was made.
+type MachineInfo struct {
+	Began      time.Time `json:"began"`
+	Go         string    `json:"go"`
+	OS         string    `json:"os"`
+	Arch       string    `json:"arch"`
+	Processors int       `json:"processors"`
+}
+
+func thisMachine() MachineInfo {
+	return MachineInfo{
+		Began: time.Now().UTC().Truncate(time.Second), Go: runtime.Version(), OS: runtime.GOOS, Arch: runtime.GOARCH,
+		Processors: runtime.NumCPU(),
+	}
+}
 
 // machine is the processor time of the whole machine so far, in seconds summed over its cores. It is known on Linux
 // only; elsewhere a starved machine shows in the sender's lag alone.

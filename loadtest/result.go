@@ -15,7 +15,9 @@ import (
 // Result is what a run has shown. Its JSON is stable.
 type Result struct {
 	Scenario string      `json:"scenario"`
+	About    string      `json:"about"`
 	Seed     uint64      `json:"seed"`
+	Machine  MachineInfo `json:"machine"`
 	Verdict  Verdict     `json:"verdict"`
 	Reasons  []string    `json:"reasons"` // why it is not a pass
 	Acts     []ActResult `json:"acts"`
@@ -44,9 +46,7 @@ type ActResult struct {
 	Predicted Figures         `json:"predicted"`
 	Measured  Figures         `json:"measured"`
 	Phases    []PhaseResult   `json:"phases"`
-
-	// PerSecond is what became of those who came in each second of the act, by class.
-	PerSecond map[string][]Counts `json:"-"`
+	Series    Series          `json:"series"`
 }
 
 // Figures are what is compared: predicted before the fault, and measured.
@@ -61,9 +61,13 @@ type Figures struct {
 type PhaseResult struct {
 	Name     string                   `json:"name"`
 	Seconds  float64                  `json:"seconds"`
+	Faults   map[string]Faults        `json:"faults,omitempty"`   // put in place as it began, by service
+	Defences string                   `json:"defences,omitempty"` // switched as it began
+	Restart  []string                 `json:"restart,omitempty"`  // services restarted as it began
 	Asked    int                      `json:"asked"`
 	Sent     int                      `json:"sent"`
 	LagP99   float64                  `json:"lag_p99_ms"` // from the intended to the actual start
+	Idle     float64                  `json:"idle"`       // the machine's, as a share of all its processors; 0 where unknown
 	Classes  map[string]ClassResult   `json:"classes"`
 	Services map[string]ServiceResult `json:"services"`
 }
@@ -127,8 +131,7 @@ func (r *Result) WriteJSON(w io.Writer) error {
 // add takes in an act that has been played.
 func (r *Result) add(s *Scenario, p *act) {
 	a := ActResult{
-		Name: p.Name, Defences: p.defences, PerSecond: map[string][]Counts{},
-		Measured: Figures{SaturationS: p.saturations()},
+		Name: p.Name, Defences: p.defences, Measured: Figures{SaturationS: p.saturations()}, Series: p.series(),
 	}
 	a.Predicted.Values, a.Measured.Values = p.compared()
 	for service, t := range p.predicted {
@@ -147,11 +150,6 @@ func (r *Result) add(s *Scenario, p *act) {
 		ph := p.phaseResult(i)
 		a.Phases = append(a.Phases, ph)
 		r.voids = append(r.voids, p.voidIn(i, ph)...)
-	}
-	for i, name := range p.sender.names {
-		for second := time.Duration(0); second < p.phases[len(p.phases)-1].to; second += time.Second {
-			a.PerSecond[name] = append(a.PerSecond[name], p.tally.window([]int{i}, second, second+time.Second))
-		}
 	}
 	for _, reason := range p.void {
 		r.voids = append(r.voids, p.Name+": "+reason)
@@ -196,7 +194,11 @@ func (p *act) phaseResult(i int) PhaseResult {
 	ph := p.phases[i]
 	r := PhaseResult{
 		Name: ph.Name, Seconds: (ph.to - ph.from).Seconds(), LagP99: round(p.tally.lagQuantile(i, 99), 3),
+		Faults: ph.Faults, Defences: ph.Phase.Defences, Restart: ph.Restart,
 		Classes: map[string]ClassResult{}, Services: map[string]ServiceResult{},
+	}
+	if ph.machine.total > 0 {
+		r.Idle = round(ph.machine.idle/ph.machine.total, 3)
 	}
 	for c, name := range p.sender.names {
 		class := ClassResult{

@@ -77,6 +77,7 @@ type tally struct {
 	mu       sync.Mutex
 	counts   [][]Counts                  // by class, then slice
 	latency  [][]*hdrhistogram.Histogram // by class, then phase; µs from the intended start, however it ended
+	seconds  [][]*hdrhistogram.Histogram // by class, then second; 100 µs, two digits
 	lag      []*hdrhistogram.Histogram   // by phase; µs from the intended to the actual start
 	examples [][]string                  // by class: the first things that were wrong
 	answers  []int                       // by class, so far, whatever they were …
@@ -92,11 +93,13 @@ func newTally(s *Scenario, phases []playedPhase, sched schedule, seed uint64) *t
 	classes := len(sched.names)
 	t := &tally{
 		counts: make([][]Counts, classes), latency: make([][]*hdrhistogram.Histogram, classes),
+		seconds:  make([][]*hdrhistogram.Histogram, classes),
 		examples: make([][]string, classes), answers: make([]int, classes), goods: make([]int, classes),
 		orders: newOrders(seed),
 	}
 	for i, name := range sched.names {
 		t.counts[i] = make([]Counts, length/slice+1)
+		t.seconds[i] = make([]*hdrhistogram.Histogram, length/time.Second+1)
 		for range phases {
 			// From 1 µs to a little over the patience, three digits.
 			longest := 2 * time.Duration(s.Classes[name].Patience).Microseconds()
@@ -126,6 +129,11 @@ func (t *tally) record(h *hit, j judged, lag, took time.Duration) {
 	t.answers[h.class]++
 	if j.verdict != unsent {
 		record(t.latency[h.class][phase], took)
+		second := &t.seconds[h.class][h.at/time.Second]
+		if *second == nil {
+			*second = hdrhistogram.New(1, max(t.latency[h.class][phase].HighestTrackableValue()/100, 2), 2)
+		}
+		_ = (*second).RecordValue(min(took.Microseconds()/100, (*second).HighestTrackableValue())) // in range
 	}
 	if j.verdict == good {
 		t.goods[h.class]++
@@ -178,6 +186,17 @@ func (t *tally) quantile(class, phase int, q float64) float64 {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	return millis(t.latency[class][phase], q)
+}
+
+// second returns the median and the p99 of those who meant to come in a second, in milliseconds; 0 where nobody was sent.
+func (t *tally) second(class int, from time.Duration) (p50, p99 float64) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	h := t.seconds[class][from/time.Second]
+	if h == nil {
+		return 0, 0
+	}
+	return float64(h.ValueAtQuantile(50)) / 10, float64(h.ValueAtQuantile(99)) / 10
 }
 
 func (t *tally) lagQuantile(phase int, q float64) float64 {

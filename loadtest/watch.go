@@ -17,15 +17,22 @@ const (
 type watch struct {
 	admin *admin
 
-	mu      sync.Mutex
-	samples map[string][]sample // by service, in the order of time
+	mu       sync.Mutex
+	samples  map[string][]sample // by service, in the order of time
+	machines []machineAt         // second by second
+}
+
+// machineAt is what became of the processors in the second that ended at an instant.
+type machineAt struct {
+	machine
+	at time.Time
 }
 
 // sample is one look at one service.
 type sample struct {
 	at    time.Time
-	state State            // without what became of the calls, but for ended
-	ended map[string]int64 // attempts that have ended, by dependency
+	state State            // without what became of the calls
+	calls map[string]Calls // that, by dependency
 	dead  bool             // its admin listener did not answer
 
 	probe  time.Duration // how long /readyz took, at most probeTimeout
@@ -39,9 +46,30 @@ func (w *watch) run(ctx context.Context) <-chan struct{} {
 	done := make(chan struct{})
 	go func() {
 		defer close(done)
+		var wg sync.WaitGroup
+		wg.Go(func() { w.followMachine(ctx) })
 		w.admin.each(func(service string) { w.follow(ctx, service) })
+		wg.Wait()
 	}()
 	return done
+}
+
+func (w *watch) followMachine(ctx context.Context) {
+	tick := time.NewTicker(time.Second)
+	defer tick.Stop()
+	before := readMachine()
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-tick.C:
+		}
+		now := readMachine()
+		w.mu.Lock()
+		w.machines = append(w.machines, machineAt{now.since(before), time.Now()})
+		w.mu.Unlock()
+		before = now
+	}
 }
 
 func (w *watch) follow(ctx context.Context, service string) {
@@ -71,10 +99,9 @@ func (w *watch) look(ctx context.Context, service string, prober http.RoundTripp
 	s.probe, s.failed = probe(ctx, w.admin.shop.Admin(service)+"/readyz", prober)
 	state, err := w.admin.state(ctx, service)
 	s.dead = err != nil
-	s.ended = make(map[string]int64, len(state.Dependencies))
+	s.calls = make(map[string]Calls, len(state.Dependencies))
 	for _, d := range state.Dependencies {
-		calls, _ := state.calls(d.Name)
-		s.ended[d.Name] = calls.ended()
+		s.calls[d.Name], _ = state.calls(d.Name)
 		for i := range d.Endpoints {
 			d.Endpoints[i].Outcomes = nil // a long run must stay small; the runner reads them where a phase ends
 		}
@@ -111,6 +138,19 @@ func (w *watch) between(service string, from, to time.Time) []sample {
 	for _, s := range w.samples[service] {
 		if !s.at.Before(from) && s.at.Before(to) {
 			in = append(in, s)
+		}
+	}
+	return in
+}
+
+// machinesBetween returns what became of the processors in each second that ended in (from, to].
+func (w *watch) machinesBetween(from, to time.Time) []machineAt {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	var in []machineAt
+	for _, m := range w.machines {
+		if m.at.After(from) && !m.at.After(to) {
+			in = append(in, m)
 		}
 	}
 	return in
