@@ -22,7 +22,16 @@ import (
 func GetJSON[T any](
 	ctx context.Context, e *resilience.Endpoint, to *Addresses, pathAndQuery string, fallback ...resilience.Fallback[T],
 ) (T, error) {
-	return callJSON(ctx, e, to, http.MethodGet, pathAndQuery, nil, nil, fallback...)
+	return Get(ctx, e, to, pathAndQuery, decode[T], fallback...)
+}
+
+// Get is GetJSON for a caller that reads the document itself: one that has read the same bytes before, say. What read
+// cannot read is a failure of the dependency. The bytes are read's to keep.
+func Get[T any](
+	ctx context.Context, e *resilience.Endpoint, to *Addresses, pathAndQuery string,
+	read func(doc []byte) (T, error), fallback ...resilience.Fallback[T],
+) (T, error) {
+	return call(ctx, e, to, http.MethodGet, pathAndQuery, nil, nil, read, fallback...)
 }
 
 // PostJSON sends body as JSON and otherwise is as GetJSON. Every attempt sends the same header and the same bytes; put
@@ -36,12 +45,12 @@ func PostJSON[T any](
 		var none T
 		return none, fmt.Errorf("encode request to %s: %w", e.Name(), err)
 	}
-	return callJSON(ctx, e, to, http.MethodPost, pathAndQuery, header, doc, fallback...)
+	return call(ctx, e, to, http.MethodPost, pathAndQuery, header, doc, decode[T], fallback...)
 }
 
-func callJSON[T any](
+func call[T any](
 	ctx context.Context, e *resilience.Endpoint, to *Addresses, method, pathAndQuery string, header http.Header,
-	body []byte, fallback ...resilience.Fallback[T],
+	body []byte, read func(doc []byte) (T, error), fallback ...resilience.Fallback[T],
 ) (T, error) {
 	id := RequestID(ctx)
 	if id == "" {
@@ -61,12 +70,12 @@ func callJSON[T any](
 		if body != nil {
 			req.Header.Set("Content-Type", "application/json")
 		}
-		return exchange[T](e, req)
+		return exchange(e, req, read)
 	}, fallback...)
 }
 
-// exchange sends req and decodes the answer.
-func exchange[T any](e *resilience.Endpoint, req *http.Request) (v T, err error) {
+// exchange sends req and reads the answer.
+func exchange[T any](e *resilience.Endpoint, req *http.Request, read func(doc []byte) (T, error)) (v T, err error) {
 	resp, err := e.Client().Do(req)
 	if err != nil {
 		return v, err
@@ -85,8 +94,13 @@ func exchange[T any](e *resilience.Endpoint, req *http.Request) (v T, err error)
 	if err != nil {
 		return v, fmt.Errorf("read answer: %w", err)
 	}
-	if err := json.Unmarshal(doc, &v); err != nil {
+	if v, err = read(doc); err != nil {
 		return v, fmt.Errorf("decode answer: %w", err)
 	}
 	return v, nil
+}
+
+func decode[T any](doc []byte) (v T, err error) {
+	err = json.Unmarshal(doc, &v)
+	return v, err
 }

@@ -3,8 +3,6 @@ package gateway
 import (
 	"bytes"
 	"context"
-	"encoding/json"
-	"errors"
 	"net/url"
 	"slices"
 	"strconv"
@@ -77,6 +75,9 @@ func (d degradation) degraded() []string { return d.Degraded }
 func (a shelfAnswer) complete() bool { return a.Books != nil }
 func (a bookAnswer) complete() bool  { return a.Book.ID != "" }
 
+func (a shelfAnswer) named() []book { return a.Books }
+func (a bookAnswer) named() []book  { return append([]book{a.Book}, a.Related...) }
+
 // shelfQuery asks for a page of the shelf, or for certain books.
 type shelfQuery struct {
 	Text, Subject, Sort string
@@ -114,9 +115,7 @@ type catalogue struct {
 }
 
 func (c *catalogue) list(ctx context.Context, q shelfQuery) (answer[shelfAnswer], error) {
-	a, err := ask[shelfAnswer](ctx, c, c.books, q.path())
-	c.learn(a.Body.Books...)
-	return a, err
+	return ask[shelfAnswer](ctx, c, c.books, q.path())
 }
 
 // find returns one book in a currency, with its related books if inline.
@@ -125,12 +124,7 @@ func (c *catalogue) find(ctx context.Context, id, code string, inline bool) (ans
 	if !inline {
 		v.Set("related", "none")
 	}
-	a, err := ask[bookAnswer](ctx, c, c.book, "/books/"+id+"?"+v.Encode())
-	if err == nil {
-		c.learn(a.Body.Book)
-		c.learn(a.Body.Related...)
-	}
-	return a, err
+	return ask[bookAnswer](ctx, c, c.book, "/books/"+id+"?"+v.Encode())
 }
 
 // alsoBought returns the related books alone. Where they cannot be had there are none: no copy is kept of something
@@ -141,66 +135,56 @@ func (c *catalogue) alsoBought(ctx context.Context, id, code string) (relatedAns
 	if err != nil {
 		return a, catalogueError(err)
 	}
-	c.learn(a.Related...)
+	c.learn(a.Related)
 	return a, nil
 }
 
-func (c *catalogue) learn(books ...book) {
+func (c *catalogue) learn(books []book) {
 	for _, b := range books {
 		c.titles.learn(b.ID, b.Title)
 	}
 }
 
-// body is a document of the catalogue.
-type body interface {
-	degraded() []string
-	complete() bool
-}
-
 // answer is what the catalogue said to one query, now or earlier.
 type answer[T body] struct {
-	Body     T
+	*document[T]
 	CopiedAt time.Time // when the copy was made that this is; zero: it is no copy
-	raw      []byte
-}
-
-// UnmarshalJSON keeps the document beside what was read from it: the document is what a copy is made of.
-func (a *answer[T]) UnmarshalJSON(doc []byte) error {
-	if err := json.Unmarshal(doc, &a.Body); err != nil {
-		return err
-	}
-	if !a.Body.complete() {
-		return errors.New("the answer lacks what was asked for")
-	}
-	a.raw = bytes.Clone(doc)
-	return nil
 }
 
 // degraded lists what in the answer is not as it should be, the answer itself included.
-func (a *answer[T]) degraded() []string {
+func (a answer[T]) degraded() []string {
 	if a.CopiedAt.IsZero() {
 		return a.Body.degraded()
 	}
 	return append(slices.Clone(a.Body.degraded()), copyDegraded)
 }
 
-// ask asks the catalogue, and the copies when it does not answer.
+// ask asks the catalogue, and the copies when it does not answer. An answer of the same bytes as the one before is the
+// same document: it is not read again.
 func ask[T body](ctx context.Context, c *catalogue, e *resilience.Endpoint, path string) (answer[T], error) {
-	lastGood := func(_ context.Context, cause error) (answer[T], error) {
-		doc, at, ok := c.copies.get(path)
-		if !ok {
-			return answer[T]{}, cause
+	before, _ := c.copies.latest(path).(*document[T])
+	read := func(doc []byte) (answer[T], error) {
+		if before != nil && bytes.Equal(doc, before.raw) {
+			return answer[T]{document: before}, nil
 		}
-		a := answer[T]{CopiedAt: at}
-		err := json.Unmarshal(doc, &a.Body)
-		return a, err
+		d, err := readDocument[T](doc)
+		if err == nil {
+			c.learn(d.Body.named())
+		}
+		return answer[T]{document: d}, err
 	}
-	a, err := service.GetJSON(ctx, e, c.to, path, resilience.FallbackFunc(lastGood))
+	lastGood := func(_ context.Context, cause error) (answer[T], error) {
+		if d, at, ok := c.copies.lastGood(path); ok {
+			return answer[T]{d.(*document[T]), at}, nil
+		}
+		return answer[T]{}, cause
+	}
+	a, err := service.Get(ctx, e, c.to, path, read, resilience.FallbackFunc(lastGood))
 	if err != nil {
 		return a, catalogueError(err)
 	}
 	if a.CopiedAt.IsZero() {
-		c.copies.put(path, a.raw, len(a.Body.degraded()) == 0)
+		c.copies.put(path, a.document, len(a.Body.degraded()) == 0)
 	}
 	return a, nil
 }

@@ -6,15 +6,16 @@ import (
 	"time"
 )
 
-// What bounds the last good copies. Ten minutes is how old a price may be that nobody has confirmed; the order asks
-// for the true one anyway.
+// What bounds the copies. Ten minutes is how old a price may be that nobody has confirmed; the order asks for the true
+// one anyway. The bytes are those of the documents; read, and with their HTML, they are about three times as many.
 const (
 	maxCopies    = 500
 	maxCopyBytes = 8 << 20
 	maxCopyAge   = 10 * time.Minute
 )
 
-// copies keeps the last good answers of the catalogue by query, the least recently used dropped first.
+// copies keeps answers of the catalogue by query, the least recently used dropped first: the latest, so that it need
+// not be read again when it comes again, and the last good one, to be served when none comes.
 type copies struct {
 	mu    sync.Mutex
 	byKey map[string]*list.Element
@@ -23,39 +24,54 @@ type copies struct {
 }
 
 type answerCopy struct {
-	key   string
-	body  []byte
-	at    time.Time
-	whole bool
+	key    string
+	latest sized
+	good   sized // what is served; mostly the latest
+	at     time.Time
+	whole  bool // good has nothing in it that was degraded
 }
+
+// sized is a *document of any kind.
+type sized interface{ size() int }
 
 func newCopies() *copies {
 	return &copies{byKey: make(map[string]*list.Element), used: list.New()}
 }
 
-// put keeps body, which the caller must not change any more. An answer that is not whole, because something in it
+// put keeps doc, which the caller must not change any more. An answer that is not whole, because something in it
 // was degraded already, does not push out a whole one that could still be served.
-func (c *copies) put(key string, body []byte, whole bool) {
+func (c *copies) put(key string, doc sized, whole bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
+	next := answerCopy{key: key, latest: doc, good: doc, at: time.Now(), whole: whole}
 	if e, ok := c.byKey[key]; ok {
 		if old := e.Value.(*answerCopy); old.whole && !whole && time.Since(old.at) <= maxCopyAge {
-			return
+			next.good, next.at, next.whole = old.good, old.at, true
 		}
 		c.drop(e)
 	}
-	if len(body) > maxCopyBytes {
+	if next.bytes() > maxCopyBytes {
 		return
 	}
-	c.byKey[key] = c.used.PushFront(&answerCopy{key, body, time.Now(), whole})
-	c.bytes += len(body)
+	c.byKey[key] = c.used.PushFront(&next)
+	c.bytes += next.bytes()
 	for c.used.Len() > maxCopies || c.bytes > maxCopyBytes {
 		c.drop(c.used.Back())
 	}
 }
 
-// get returns the copy of key and when it was made, unless there is none or it is too old.
-func (c *copies) get(key string) (body []byte, at time.Time, ok bool) {
+// latest returns what was put under key last; nil: nothing that is still there.
+func (c *copies) latest(key string) sized {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if e, ok := c.byKey[key]; ok {
+		return e.Value.(*answerCopy).latest
+	}
+	return nil
+}
+
+// lastGood returns the copy of key to serve and when it was made, unless there is none or it is too old.
+func (c *copies) lastGood(key string) (doc sized, at time.Time, ok bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	e, ok := c.byKey[key]
@@ -68,11 +84,19 @@ func (c *copies) get(key string) (body []byte, at time.Time, ok bool) {
 		return nil, time.Time{}, false
 	}
 	c.used.MoveToFront(e)
-	return found.body, found.at, true
+	return found.good, found.at, true
 }
 
 func (c *copies) drop(e *list.Element) {
 	old := c.used.Remove(e).(*answerCopy)
 	delete(c.byKey, old.key)
-	c.bytes -= len(old.body)
+	c.bytes -= old.bytes()
+}
+
+// bytes is how much the copy counts.
+func (a *answerCopy) bytes() int {
+	if a.good == a.latest {
+		return a.latest.size()
+	}
+	return a.latest.size() + a.good.size()
 }

@@ -39,7 +39,7 @@ type Service struct {
 	stock     *stock
 	carts     cartKeeper
 	titles    *titles
-	pages     map[string]*template.Template
+	templates *template.Template
 	deferred  bool // CAROUSEL=deferred
 }
 
@@ -67,7 +67,7 @@ func New(cfg Config, c *service.Chassis) (*Service, error) {
 		titles:   newTitles(),
 		deferred: cfg.Carousel == "deferred",
 	}
-	if s.pages, err = parsePages(); err != nil {
+	if s.templates, err = parseTemplates(); err != nil {
 		return nil, err
 	}
 	s.catalogue = &catalogue{

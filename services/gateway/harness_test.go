@@ -38,7 +38,7 @@ type fakeShop struct {
 	last   http.Header                                             // of the last request to either
 }
 
-func newFakeShop(t *testing.T) *fakeShop {
+func newFakeShop(t testing.TB) *fakeShop {
 	f := &fakeShop{orders: map[string]order{}, stock: map[string]int{"moby-dick": 1, "emma": 1_000_000, "walden": 0}}
 	f.books, f.order = f.sell, f.accept
 	f.catalogue = httptest.NewServer(http.HandlerFunc(f.serveCatalogue))
@@ -223,13 +223,13 @@ func decodeAs[T any](doc any) (v T) {
 
 // gate is a gateway on its real chassis.
 type gate struct {
-	t    *testing.T
+	t    testing.TB
 	fake *fakeShop
 	svc  *Service
 	url  string
 }
 
-func open(t *testing.T, configure ...func(*Config)) *gate {
+func open(t testing.TB, configure ...func(*Config)) *gate {
 	t.Helper()
 	f := newFakeShop(t)
 	cfg := Config{Config: service.Defaults("gateway"), Carousel: "inline", HeaderOffers: "off"}
@@ -266,7 +266,7 @@ func open(t *testing.T, configure ...func(*Config)) *gate {
 	return &gate{t: t, fake: f, svc: svc, url: "http://" + public}
 }
 
-func address(t *testing.T, list string) service.Addresses {
+func address(t testing.TB, list string) service.Addresses {
 	t.Helper()
 	a, err := service.ParseAddresses(list)
 	if err != nil {
@@ -277,7 +277,7 @@ func address(t *testing.T, list string) service.Addresses {
 
 // browser is a person's: it keeps cookies, follows redirects, reads pages and sends forms, and runs no script.
 type browser struct {
-	t    *testing.T
+	t    testing.TB
 	gate *gate
 	http *http.Client
 }
@@ -294,7 +294,7 @@ func (g *gate) browser() *browser {
 
 // page is an answer, read.
 type page struct {
-	t       *testing.T
+	t       testing.TB
 	status  int
 	header  http.Header
 	path    string // where it ended up

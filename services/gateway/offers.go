@@ -88,7 +88,7 @@ func (s *Service) offersTo(v visitor, a offersAnswer) offersView {
 	if len(a.Offers) == 0 {
 		return offersView{}
 	}
-	s.catalogue.learn(a.Offers...)
+	s.catalogue.learn(a.Offers)
 	return offersView{s.bookViews(a.Offers), priceNote(v.currency, a.Offers[0].Price, a.Degraded, "")}
 }
 

@@ -14,7 +14,6 @@ var decimal = regexp.MustCompile(`^[0-9]{1,12}(\.[0-9]{1,4})?$`)
 
 // refusedPage is the answer to an order that was not taken, and how to go on.
 type refusedPage struct {
-	frame
 	Heading   string
 	Detail    []string
 	Lines     []lineView // of the new quote
@@ -75,7 +74,7 @@ func (s *Service) refuseOrder(w http.ResponseWriter, r *http.Request, v visitor,
 		return why
 	}
 	page := refusedPage{
-		frame: frameOf(v, p.Title), Heading: p.Title, Detail: []string{p.Detail},
+		Heading: p.Title, Detail: []string{p.Detail},
 		RequestID: service.RequestID(r.Context()),
 	}
 	form.Button = "Place the order again"
@@ -115,7 +114,7 @@ func (s *Service) refuseOrder(w http.ResponseWriter, r *http.Request, v visitor,
 		return why
 	}
 	record(r, why)
-	return s.show(w, r, p.Status, "refused", page)
+	return s.show(w, r, p.Status, frameOf(v, p.Title), s.page("refused", page))
 }
 
 func (s *Service) shortageNote(short shortage) string {

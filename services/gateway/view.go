@@ -6,10 +6,10 @@ import (
 	"fmt"
 	"html/template"
 	"net/http"
-	"path"
 	"slices"
 	"strconv"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/bojanz/currency"
@@ -18,30 +18,16 @@ import (
 //go:embed templates
 var templateFiles embed.FS
 
-// parsePages reads every page together with the frame and the parts that pages share.
-func parsePages() (map[string]*template.Template, error) {
-	shared, err := template.New("").Funcs(template.FuncMap{
+// parseTemplates reads every template: the frame, the parts that pages share, and for each page what it has in the
+// frame.
+func parseTemplates() (*template.Template, error) {
+	t, err := template.New("").Funcs(template.FuncMap{
 		"asset": func(name string) string { return assetURLs[name] },
-	}).ParseFS(templateFiles, "templates/frame.html", "templates/parts.html")
+	}).ParseFS(templateFiles, "templates/*.html", "templates/pages/*.html")
 	if err != nil {
-		return nil, fmt.Errorf("pages: %w", err)
+		return nil, fmt.Errorf("templates: %w", err)
 	}
-	entries, err := templateFiles.ReadDir("templates/pages")
-	if err != nil {
-		return nil, fmt.Errorf("pages: %w", err)
-	}
-	pages := make(map[string]*template.Template, len(entries))
-	for _, e := range entries {
-		page, err := shared.Clone()
-		if err == nil {
-			page, err = page.ParseFS(templateFiles, "templates/pages/"+e.Name())
-		}
-		if err != nil {
-			return nil, fmt.Errorf("page %s: %w", e.Name(), err)
-		}
-		pages[strings.TrimSuffix(e.Name(), path.Ext(e.Name()))] = page
-	}
-	return pages, nil
+	return t, nil
 }
 
 // frame is what every page shows around its own.
@@ -54,6 +40,7 @@ type frame struct {
 	Volumes    int           // in the cart
 	Notice     string        // something to be told once
 	Offers     offersView
+	Main       template.HTML // the page itself
 }
 
 func frameOf(v visitor, title string) frame {
@@ -81,15 +68,22 @@ var currencyOptions = func() map[string]template.HTML {
 	return all
 }()
 
-// show answers with a page. It is written whole or not at all: half a page is worse than an error. For a request that
-// is over it is not made: it would take longer than all else, and nobody waits for it.
-func (s *Service) show(w http.ResponseWriter, r *http.Request, status int, page string, data any) error {
+// show answers with a page, whole or not at all: half a page is worse than an error. For a request that is over it is
+// not made: it would take longer than all else, and nobody waits for it.
+func (s *Service) show(
+	w http.ResponseWriter, r *http.Request, status int, f frame, main func() (template.HTML, error),
+) (err error) {
 	if err := r.Context().Err(); err != nil {
 		return err
 	}
-	var b bytes.Buffer
-	if err := s.pages[page].ExecuteTemplate(&b, "frame", data); err != nil {
-		return fmt.Errorf("page %s: %w", page, err)
+	if f.Main, err = main(); err != nil {
+		return err
+	}
+	b := buffers.Get().(*bytes.Buffer)
+	defer buffers.Put(b)
+	b.Reset()
+	if err := s.templates.ExecuteTemplate(b, "frame.html", f); err != nil {
+		return fmt.Errorf("frame: %w", err)
 	}
 	h := w.Header()
 	h.Set("Content-Type", "text/html; charset=utf-8")
@@ -98,6 +92,24 @@ func (s *Service) show(w http.ResponseWriter, r *http.Request, status int, page 
 	}
 	return write(w, status, b.Bytes())
 }
+
+// page makes a page of data, without its frame.
+func (s *Service) page(name string, data any) func() (template.HTML, error) {
+	return func() (template.HTML, error) { return s.render(name, data) }
+}
+
+func (s *Service) render(page string, data any) (template.HTML, error) {
+	b := buffers.Get().(*bytes.Buffer)
+	defer buffers.Put(b)
+	b.Reset()
+	if err := s.templates.ExecuteTemplate(b, page+".html", data); err != nil {
+		return "", fmt.Errorf("page %s: %w", page, err)
+	}
+	return template.HTML(b.String()), nil // of a template of ours, which has escaped what is not
+}
+
+// buffers are for pages: they all have much the same size.
+var buffers = sync.Pool{New: func() any { return new(bytes.Buffer) }}
 
 // write sends a whole body. That the visitor has gone meanwhile is no error of ours.
 func write(w http.ResponseWriter, status int, body []byte) error {
@@ -150,6 +162,16 @@ func subjectViews(names []string) []subjectView {
 		views[i] = subjectView{Name: name, Address: q.address()}
 	}
 	return views
+}
+
+// availabilities is all that pages say of the stock of books.
+func (s *Service) availabilities(books []book) string {
+	var all strings.Builder
+	for _, b := range books {
+		all.WriteString(s.availability(b.ID).Text)
+		all.WriteByte('\n')
+	}
+	return all.String()
 }
 
 func (s *Service) bookViews(books []book) []bookView {
