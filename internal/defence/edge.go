@@ -30,11 +30,12 @@ type Route struct {
 	Steps  [][]Edge
 }
 
-// worst is the longest that a call over the edge takes: every attempt to its timeout, every pause to its cap.
+// worst is the longest that a call over the edge takes: every wait for a slot and every pause to its cap, every
+// attempt to its timeout.
 func (e Edge) worst() time.Duration {
 	attempts := max(1, e.Policy.Retry.Attempts)
 	pause := max(e.Policy.Retry.MaxBackoff, e.Policy.Retry.Backoff)
-	return time.Duration(attempts)*e.Policy.Timeout + time.Duration(attempts-1)*pause
+	return time.Duration(attempts)*(e.Policy.SlotWait+e.Policy.Timeout) + time.Duration(attempts-1)*pause
 }
 
 // Worst is the longest that the route's calls take: in each step the longest one, the steps added up.

@@ -9,6 +9,7 @@ import (
 	"io"
 	"net/http"
 
+	"example.com/holdfast/internal/postgres"
 	"example.com/holdfast/internal/problem"
 	"example.com/holdfast/pkg/resilience"
 )
@@ -19,6 +20,9 @@ import (
 // An answer of 2xx is read whole, at most the policy's MaxBody, and decoded into T; unknown members are ignored, since
 // the consumer owns only the fields it reads. An answer of 4xx (429 apart) comes back as a *problem.Problem and is no
 // failure of the dependency; every other answer, and a body that does not decode, is one.
+//
+// It refuses the context of a transaction, and asks nobody: a connection that is held during a slow call is a pool
+// that runs out.
 func GetJSON[T any](
 	ctx context.Context, e *resilience.Endpoint, to *Addresses, pathAndQuery string, fallback ...resilience.Fallback[T],
 ) (T, error) {
@@ -52,6 +56,10 @@ func call[T any](
 	ctx context.Context, e *resilience.Endpoint, to *Addresses, method, pathAndQuery string, header http.Header,
 	body []byte, read func(doc []byte) (T, error), fallback ...resilience.Fallback[T],
 ) (T, error) {
+	if postgres.Holding(ctx) {
+		var none T
+		return none, fmt.Errorf("%s %s is called within a transaction: end that first", e.Dependency().Name(), e.Name())
+	}
 	id := RequestID(ctx)
 	if id == "" {
 		id = rand.Text() // background work: nobody's request, but its calls can be found in the callee's log

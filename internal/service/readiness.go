@@ -2,6 +2,7 @@ package service
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"net"
 	"net/http"
@@ -16,14 +17,14 @@ const askTimeout = time.Second
 
 // ask is one dependency that readiness may be made to ask.
 type ask struct {
-	service string
-	to      *Addresses
+	dependency string
+	ask        func(context.Context) error // nil: it says yes
 }
 
 // DependsOn names a service that /readyz asks (at HealthPath, through its admission) while the defence
 // `shallow_readiness` is off: the mistake by which one slow leaf takes every caller out of the load balancer.
 func (c *Chassis) DependsOn(service string, to *Addresses) {
-	c.asks = append(c.asks, ask{service, to})
+	c.asks = append(c.asks, ask{service, func(ctx context.Context) error { return askService(ctx, to) }})
 }
 
 // readyz tells whether this process wants requests. With the defences on it looks at nothing but itself.
@@ -56,38 +57,41 @@ func (c *Chassis) readyz(w http.ResponseWriter, r *http.Request) {
 func (c *Chassis) askAll(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, askTimeout)
 	defer cancel()
+	errs := make([]error, len(c.asks))
+	var wg sync.WaitGroup
+	for i, a := range c.asks {
+		wg.Go(func() { errs[i] = a.ask(ctx) })
+	}
+	wg.Wait()
+	for i, err := range errs {
+		if err != nil {
+			return fmt.Errorf("%s %w", c.asks[i].dependency, err)
+		}
+	}
+	return nil
+}
+
+// errNoAnswer is all that a prober is told of what went wrong.
+var errNoAnswer = errors.New("does not answer")
+
+func askService(ctx context.Context, to *Addresses) error {
+	req, err := http.NewRequestWithContext(ctx, http.MethodGet, to.URL(HealthPath), nil)
+	if err != nil {
+		return err
+	}
 	// A new connection each time: an answer over a connection from better days would prove little. The client's own
 	// limit is the second one, and looser, so that the context's is the one that is told.
 	client := &http.Client{Timeout: 2 * askTimeout, Transport: &http.Transport{
 		DialContext:       (&net.Dialer{Timeout: askTimeout}).DialContext,
 		DisableKeepAlives: true,
 	}}
-	errs := make([]error, len(c.asks))
-	var wg sync.WaitGroup
-	for i, a := range c.asks {
-		wg.Go(func() { errs[i] = a.ask(ctx, client) })
-	}
-	wg.Wait()
-	for _, err := range errs {
-		if err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-func (a ask) ask(ctx context.Context, client *http.Client) error {
-	req, err := http.NewRequestWithContext(ctx, http.MethodGet, a.to.URL(HealthPath), nil)
-	if err != nil {
-		return err
-	}
 	resp, err := client.Do(req)
 	if err != nil {
-		return fmt.Errorf("%s does not answer", a.service)
+		return errNoAnswer
 	}
 	defer resp.Body.Close()
 	if resp.StatusCode != http.StatusOK {
-		return fmt.Errorf("%s answers %d", a.service, resp.StatusCode)
+		return fmt.Errorf("answers %d", resp.StatusCode)
 	}
 	return nil
 }
