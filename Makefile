@@ -10,7 +10,7 @@ CC_FOUND := $(shell command -v $$($(GO) env CC 2>/dev/null) 2>/dev/null)
 RACE     := $(if $(CC_FOUND),-race)
 
 .DEFAULT_GOAL := help
-.PHONY: help build test breakages fuzz lint run demo proof proof-full ablation smoke bench go-ready race-ready
+.PHONY: help build test breakages fuzz lint run demo proof proof-full ablation endurance smoke bench go-ready race-ready
 
 help: ## Show this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## /{printf "  make %-10s %s\n", $$1, $$2}' Makefile
@@ -33,6 +33,9 @@ proof-full: build ## The same with true ninety seconds of fault
 
 ablation: build ## What each defence is worth: alone, missing, together, about ten minutes
 	@bin/holdfast loadtest ablate ninety-seconds --fault-seconds 20 --json out/ablation.json
+
+endurance: build ## Five minutes with recommendations held, at two fifths of the capacity measured before
+	@bin/holdfast loadtest endurance --json out/endurance.json
 
 smoke: build ## The short proof: undefended against defended, 20 s of fault
 	@bin/holdfast loadtest run ninety-seconds --acts off,on --fault-seconds 20

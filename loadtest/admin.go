@@ -30,6 +30,7 @@ type State struct {
 		FDs        int     `json:"fds"`
 		FDsLimit   int     `json:"fds_limit"`
 		RSSBytes   int64   `json:"rss_bytes"`
+		HeapBytes  int64   `json:"heap_bytes"`
 		CPUSeconds float64 `json:"cpu_seconds"`
 	} `json:"process"`
 	Dependencies []DependencyState `json:"dependencies"`

@@ -1,6 +1,7 @@
 package loadtest
 
 import (
+	"cmp"
 	"fmt"
 	"maps"
 	"math"
@@ -9,8 +10,8 @@ import (
 	"time"
 )
 
-// A Bar is one thing that must hold. Its kind is a check in this file; everything else are the check's thresholds, and
-// a field that the check does not read is a mistake in the scenario.
+// A Bar is one thing that must hold. Its kind is one of barKinds; everything else are the thresholds of its check, and a
+// field that the check does not read is a mistake in the scenario.
 type Bar struct {
 	Kind string `yaml:"bar"`
 
@@ -24,6 +25,7 @@ type Bar struct {
 	Dependency   string   `yaml:"dependency"`
 	Dependencies []string `yaml:"dependencies"`
 	Prediction   string   `yaml:"prediction"`
+	Class        string   `yaml:"class"` // whose people the calls are made for
 
 	AtLeast Share    `yaml:"at_least"`
 	AtMost  Share    `yaml:"at_most"`
@@ -51,9 +53,9 @@ var barKinds = map[string]barKind{
 	// What people feel: bars_people.go.
 	"good":     {[]string{"phase", "at_least"}, []string{"classes", "after", "real"}, (*act).barGood},
 	"down":     {[]string{"phase", "at_most"}, []string{"classes", "after"}, (*act).barDown},
-	"errors":   {[]string{"phase", "at_most"}, []string{"classes", "after"}, (*act).barErrors},
+	"errors":   {[]string{"phase", "at_most"}, nil, (*act).barErrors},
 	"refused":  {[]string{"phase", "at_least", "within", "classes"}, []string{"after"}, (*act).barRefused},
-	"goodput":  {[]string{"phase", "at_least"}, []string{"classes", "after"}, (*act).barGoodput},
+	"goodput":  {[]string{"phase", "at_least"}, nil, (*act).barGoodput},
 	"fallback": {[]string{"phase", "at_least", "classes"}, []string{"after"}, (*act).barFallback},
 	"back":     {[]string{"phase", "within", "at_least"}, []string{"classes", "real"}, (*act).barBack},
 	"p99":      {[]string{"phase", "against", "classes", "factor", "plus"}, nil, (*act).barP99},
@@ -68,7 +70,7 @@ var barKinds = map[string]barKind{
 	"idle":      {[]string{"service", "against"}, nil, (*act).barIdle},
 	"workers":   {[]string{"service", "phase", "workers"}, nil, (*act).barWorkers},
 	"probes":    {[]string{"phase", "within"}, []string{"services"}, (*act).barProbes},
-	"flat":      {[]string{"phase", "window", "factor"}, []string{"services"}, (*act).barFlat},
+	"flat":      {[]string{"phase", "window", "factor"}, []string{"after"}, (*act).barFlat},
 	"let-go":    {[]string{"phase", "service", "path", "within"}, nil, (*act).barLetGo},
 	// What becomes of calls: bars_calls.go.
 	"meets":     {[]string{"phase", "prediction", "near"}, []string{"points"}, (*act).barMeets},
@@ -76,7 +78,7 @@ var barKinds = map[string]barKind{
 	"unharmed":  {[]string{"phase", "dependencies"}, nil, (*act).barUnharmed},
 	"rejected":  {[]string{"phase", "service", "dependency", "at_least"}, nil, (*act).barRejected},
 	"opens":     {[]string{"phase", "service", "dependency", "within"}, nil, (*act).barOpens},
-	"amplified": {[]string{"phase", "service", "dependency", "factor"}, nil, (*act).barAmplified},
+	"amplified": {[]string{"phase", "service", "dependency", "factor", "class"}, nil, (*act).barAmplified},
 	"zombies":   {[]string{"phase", "service"}, []string{"at_least"}, (*act).barZombies},
 }
 
@@ -88,6 +90,7 @@ func (b Bar) given() []string {
 		"within": b.Within != 0, "near": b.Near != 0, "workers": b.Workers != 0, "factor": b.Factor != 0,
 		"plus": b.Plus != 0, "window": b.Window != 0, "real": b.Real, "points": b.Points != 0, "after": b.After != 0,
 		"dependency": b.Dependency != "", "dependencies": b.Dependencies != nil, "prediction": b.Prediction != "",
+		"class": b.Class != "",
 	}
 	maps.DeleteFunc(set, func(_ string, given bool) bool { return !given })
 	return slices.Sorted(maps.Keys(set))
@@ -122,14 +125,17 @@ func (c *check) bar(path string, s *Scenario, a *Act, b *Bar) {
 			c.wrong(fmt.Sprintf("%s.classes[%d]", path, i), "there is no class %q", class)
 		}
 	}
+	if _, ok := s.Classes[b.Class]; !ok && b.Class != "" {
+		c.wrong(path+".class", "there is no class %q", b.Class)
+	}
 	for i, service := range b.Services {
 		c.service(fmt.Sprintf("%s.services[%d]", path, i), service)
 	}
 	if b.Service != "" {
 		c.service(path+".service", b.Service)
 	}
-	if ph, ok := a.phase(b.Phase); ok && b.Kind == "flat" && 2*b.Window > ph.For {
-		c.wrong(path+".window", "two windows of %s do not fit the %s of %s", b.Window, ph.For, b.Phase)
+	if ph, ok := a.phase(b.Phase); ok && b.Kind == "flat" && 2*b.Window+b.After > ph.For {
+		c.wrong(path+".window", "two windows of %s do not fit the %s of %s", b.Window, ph.For-b.After, b.Phase)
 	}
 	if ph, ok := a.phase(b.Phase); ok && b.After >= ph.For {
 		c.wrong(path+".after", "nothing of %s is left after %s", b.Phase, b.After)
@@ -143,9 +149,22 @@ func (c *check) bar(path string, s *Scenario, a *Act, b *Bar) {
 			c.wrong(path+".prediction", "%q predicts saturations: the bar saturates is for them", b.Prediction)
 		}
 	}
-	if slices.Contains([]string{"saturates", "collapses", "unready", "idle"}, b.Kind) && len(a.Predict) == 0 {
-		c.wrong(path, "the bar %s needs the act to predict a saturation", b.Kind)
+	for _, service := range b.Services {
+		if b.Kind == "saturates" && !s.predictsSaturation(a, service) {
+			c.wrong(path+".services", "the act predicts no saturation of %s", service)
+		}
 	}
+	if ph, ok := a.phase(b.Phase); ok && b.Kind == "restarts" && b.Within > ph.For {
+		c.wrong(path+".within", "a restart of up to %s does not fit the %s of %s", b.Within, ph.For, b.Phase)
+	}
+}
+
+// predictsSaturation tells whether an act predicts when a service saturates.
+func (s *Scenario) predictsSaturation(a *Act, service string) bool {
+	return slices.ContainsFunc(s.Predictions, func(p Prediction) bool {
+		return slices.Contains(a.Predict, p.Name) && formulas[p.Formula].measure == nil &&
+			(p.Service == service || slices.ContainsFunc(p.Hops, func(h Hop) bool { return h.Service == service }))
+	})
 }
 
 // judge checks all bars of the act.
@@ -169,10 +188,10 @@ const calmLag = 5.0 // ms
 
 // tooBusyFor tells why a miss of a bar that judges milliseconds would say nothing of the shop; "" where it would.
 func (p *act) tooBusyFor(b Bar) string {
-	if !slices.Contains([]string{"p99", "probes", "let-go"}, b.Kind) {
+	if !slices.Contains([]string{"p99", "probes", "let-go", "saturates", "idle"}, b.Kind) {
 		return ""
 	}
-	for _, name := range []string{b.Phase, b.Against} {
+	for _, name := range []string{cmp.Or(b.Phase, phaseFault), b.Against} {
 		if name == "" {
 			continue
 		}

@@ -137,11 +137,12 @@ func (s State) opened(dependency string) bool {
 	return false
 }
 
-// barAmplified wants retries not to multiply the calls to a dependency.
+// barAmplified wants retries not to multiply the calls to a dependency: so many at most for each person of a class.
 func (p *act) barAmplified(b Bar) []BarResult {
-	r := BarResult{Name: fmt.Sprintf("%s: attempts a call from %s to %s", b.Phase, b.Service, b.Dependency),
+	r := BarResult{Name: fmt.Sprintf("%s: attempts from %s to %s for each %s", b.Phase, b.Service, b.Dependency, b.Class),
 		Want: fmt.Sprintf("at most %.2f", b.Factor)}
-	got, err := p.measureAmplification(Prediction{Service: b.Service, Dependency: b.Dependency}, p.played(b.Phase))
+	of := Prediction{Service: b.Service, Dependency: b.Dependency, Class: b.Class}
+	got, err := p.measureAmplification(of, p.played(b.Phase))
 	if err != nil {
 		r.Got = err.Error()
 		return []BarResult{r}

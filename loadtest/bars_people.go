@@ -45,29 +45,33 @@ func (p *act) barDown(b Bar) []BarResult {
 	}}
 }
 
-// barErrors wants hardly anybody to be shown an error: what an alert on the error rate would see.
+// barErrors wants hardly any request to be answered by an error: what an alert on the error rate would see, of everybody
+// and each of their tries.
 func (p *act) barErrors(b Bar) []BarResult {
 	c, called := p.served(b)
 	share := 0.0
-	if c.Asked > 0 {
-		share = float64(c.Refused+c.Failed+c.Wrong) / float64(c.Asked)
+	if c.Tries > 0 {
+		share = float64(c.Errors) / float64(c.Tries)
 	}
 	return []BarResult{{
 		Name: b.where() + ": error answers, " + called,
-		Want: "at most " + percent(float64(b.AtMost)), Got: percent(share) + c.missed(),
-		Pass: c.Asked > 0 && share <= float64(b.AtMost),
+		Want: "at most " + percent(float64(b.AtMost)), Got: fmt.Sprintf("%s of %d requests", percent(share), c.Tries),
+		Pass: c.Tries > 0 && share <= float64(b.AtMost),
 	}}
 }
 
-// barRefused wants those who are not served well to be told so, and soon: with a 503, and the slowest in time.
+// barRefused wants those who are not served well to be told so, and soon: with a 503, and the p99 of all in time.
 func (p *act) barRefused(b Bar) []BarResult {
 	c, called := p.served(b)
+	ph := p.played(b.Phase)
 	share, slowest := 1.0, 0.0
 	if bad := c.Asked - c.Good; bad > 0 {
 		share = float64(c.Refused) / float64(bad)
 	}
 	for _, name := range b.Classes {
-		slowest = max(slowest, p.tally.quantile(slices.Index(p.sender.names, name), p.indexOf(b.Phase), 99))
+		class := slices.Index(p.sender.names, name)
+		_, p99 := p.tally.seconds(class, ph.from+time.Duration(b.After), ph.to)
+		slowest = max(slowest, p99)
 	}
 	return []BarResult{{
 		Name: b.where() + ": turned away, " + called,
@@ -79,10 +83,9 @@ func (p *act) barRefused(b Bar) []BarResult {
 
 // barGoodput wants as many people a second to be served well as in the phase that served the most.
 func (p *act) barGoodput(b Bar) []BarResult {
-	classes, called := p.classesOf(b.Classes)
+	classes, called := p.classesOf(nil)
 	rate := func(ph *playedPhase) float64 {
-		from := ph.from + time.Duration(b.After)
-		return float64(p.tally.window(classes, from, ph.to).Good) / (ph.to - from).Seconds()
+		return float64(p.tally.window(classes, ph.from, ph.to).Good) / (ph.to - ph.from).Seconds()
 	}
 	peak, where := 0.0, ""
 	for i := range p.phases {

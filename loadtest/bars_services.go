@@ -207,21 +207,33 @@ func (p *act) barUnready(b Bar) []BarResult {
 	return []BarResult{r}
 }
 
-// barIdle wants a saturated service to use less of the processor than it did in health: it is not busy, it waits.
+// barIdle wants the machine to be idler when a service is saturated than it was in health: nobody is busy, all wait. It is
+// not judged where the machine does not tell.
 func (p *act) barIdle(b Bar) []BarResult {
-	r := BarResult{Name: b.Service + ": processor use after its saturation", Want: "below " + b.Against,
-		Got: "it did not saturate in time"}
 	against := p.played(b.Against)
-	from, to := p.tally.start.Add(against.from), p.tally.start.Add(against.to)
-	healthy, known := processorUse(p.watch.between(b.Service, from, to))
-	if samples, ok := p.saturatedSamples(b.Service); ok && known {
-		r.Got = "not known"
-		if now, ok := processorUse(samples); ok {
-			r.Want = fmt.Sprintf("below %.1f %% of a core (%s)", 100*healthy, b.Against)
-			r.Got, r.Pass = fmt.Sprintf("%.1f %%", 100*now), now < healthy
-		}
+	healthy, known := p.idle(against.from, against.to)
+	if !known {
+		return nil
+	}
+	r := BarResult{Name: b.Service + ": idle share of the machine after its saturation",
+		Want: fmt.Sprintf("above %s (%s)", percent(healthy), b.Against), Got: "it did not saturate in time"}
+	if from, to, ok := p.afterSaturation(b.Service, 0); ok {
+		now, known := p.idle(from, to)
+		r.Got, r.Pass = percent(now), known && now > healthy
 	}
 	return []BarResult{r}
+}
+
+// idle is the idle share of the machine's processors.
+func (p *act) idle(from, to time.Duration) (share float64, known bool) {
+	var sum machine
+	for _, m := range p.watch.machinesBetween(p.tally.start.Add(from), p.tally.start.Add(to)) {
+		if m.known {
+			sum.idle += m.idle
+			sum.total += m.total
+		}
+	}
+	return sum.idle / max(sum.total, 1e-9), sum.total > 0
 }
 
 // barWorkers wants a service never to have had more than some workers in use.
@@ -261,17 +273,18 @@ func (p *act) barProbes(b Bar) []BarResult {
 	return []BarResult{r}
 }
 
-// barFlat wants goroutines, descriptors and memory of each service not to grow: the median of the last window of a
-// phase against that of the window before.
+// barFlat wants what each service takes not to grow: the median of the last window of a phase against that of the first,
+// which begins some time after the phase does.
 func (p *act) barFlat(b Bar) []BarResult {
-	to := p.tally.start.Add(p.played(b.Phase).to)
-	last := to.Add(-time.Duration(b.Window))
-	before := last.Add(-time.Duration(b.Window))
+	ph := p.played(b.Phase)
+	begin, end := p.tally.start.Add(ph.from+time.Duration(b.After)), p.tally.start.Add(ph.to)
+	window := time.Duration(b.Window)
 	var results []BarResult
-	for _, service := range servicesOf(b) {
-		then, now := living(p.watch.between(service, before, last)), living(p.watch.between(service, last, to))
-		r := BarResult{Name: fmt.Sprintf("%s: %s stays flat", b.Phase, service),
-			Want: fmt.Sprintf("at most %.2f × the %s before", b.Factor, b.Window), Got: "not known",
+	for _, service := range Services {
+		then := living(p.watch.between(service, begin, begin.Add(window)))
+		now := living(p.watch.between(service, end.Add(-window), end))
+		r := BarResult{Name: fmt.Sprintf("%s: %s stays flat", b.where(), service),
+			Want: fmt.Sprintf("the last %s at most %.2f × the first", b.Window, b.Factor), Got: "not known",
 			Pass: len(then) > 0 && len(now) > 0}
 		if r.Pass {
 			var parts []string
@@ -282,6 +295,7 @@ func (p *act) barFlat(b Bar) []BarResult {
 				{"goroutines", func(s sample) float64 { return float64(s.state.Process.Goroutines) }},
 				{"descriptors", func(s sample) float64 { return float64(s.state.Process.FDs) }},
 				{"memory", func(s sample) float64 { return float64(s.state.Process.RSSBytes) }},
+				{"heap", func(s sample) float64 { return float64(s.state.Process.HeapBytes) }},
 			} {
 				x, y := median(then, m.of), median(now, m.of)
 				parts = append(parts, fmt.Sprintf("%s %.2f", m.what, y/x))

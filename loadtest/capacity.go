@@ -83,13 +83,7 @@ func Capacity(ctx context.Context, o CapacityOptions) (_ *CapacityResult, err er
 	if err != nil {
 		return nil, fmt.Errorf("%w: open a shop: %w", ErrCannotRun, err)
 	}
-	defer func() {
-		closing, cancel := context.WithTimeout(context.WithoutCancel(ctx), closeWait)
-		defer cancel()
-		if e := shop.Close(closing); e != nil && err == nil {
-			err = fmt.Errorf("close the shop: %w", e)
-		}
-	}()
+	defer func() { err = closeShop(ctx, shop, err) }()
 	admin := newAdmin(shop)
 	defer admin.close()
 	sh, err := readShelf(ctx, shop, []string{"USD"})

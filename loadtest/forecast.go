@@ -41,12 +41,12 @@ var formulas = map[string]formula{
 		measure: (*act).measureWanted, unit: "workers",
 	},
 	"loss": {
-		needs: []string{"service", "dependency", "takes"}, forecast: (*act).forecastLoss,
+		needs: []string{"service", "dependency", "hold", "class"}, forecast: (*act).forecastLoss,
 		measure: (*act).measureLoss, unit: "of those who come",
 	},
 	"amplification": {
-		needs: []string{"service", "dependency", "attempts"}, forecast: (*act).forecastAmplification,
-		measure: (*act).measureAmplification, unit: "attempts a call",
+		needs: []string{"service", "dependency", "attempts", "class"}, forecast: (*act).forecastAmplification,
+		measure: (*act).measureAmplification, unit: "attempts a person",
 	},
 	"sustained": {
 		needs: []string{"service", "class"}, forecast: (*act).forecastSustained,
@@ -62,7 +62,7 @@ var formulas = map[string]formula{
 func (p Prediction) given() []string {
 	set := map[string]bool{
 		"hops": p.Hops != nil, "service": p.Service != "", "dependency": p.Dependency != "", "needing": p.Needing != nil,
-		"takes": p.Takes != 0, "attempts": p.Attempts != nil, "share": p.Share != 0, "class": p.Class != "",
+		"takes": p.Takes != 0, "hold": p.Hold != 0, "attempts": p.Attempts != nil, "share": p.Share != 0, "class": p.Class != "",
 	}
 	maps.DeleteFunc(set, func(_ string, given bool) bool { return !given })
 	return slices.Sorted(maps.Keys(set))
@@ -259,7 +259,9 @@ func (p *act) forecastLoss(of Prediction) (forecast, error) {
 	if err != nil {
 		return forecast{}, err
 	}
-	offered, err := predict.InFlight(l.rate, l.own()+time.Duration(of.Takes))
+	// A call takes what it took in health and the hold besides.
+	takes := time.Duration(l.calls/l.rate*float64(time.Second)) + time.Duration(of.Hold)
+	offered, err := predict.InFlight(float64(p.scenario.Classes[of.Class].Rate), l.own()+takes)
 	if err != nil {
 		return forecast{}, err
 	}
@@ -275,9 +277,10 @@ func (p *act) forecastLoss(of Prediction) (forecast, error) {
 // measureLoss is the share of those turned away once the pool has filled as far as it will.
 func (p *act) measureLoss(of Prediction, ph *playedPhase) (float64, error) {
 	classes, _ := p.classesOf(nil)
-	c := p.tally.window(classes, ph.from+2*time.Duration(of.Takes), ph.to)
+	filled := 2 * time.Duration(of.Hold)
+	c := p.tally.window(classes, ph.from+filled, ph.to)
 	if c.Asked == 0 {
-		return 0, fmt.Errorf("nobody came in %s after the first %s", ph.Name, 2*time.Duration(of.Takes))
+		return 0, fmt.Errorf("nobody came in %s after the first %s", ph.Name, filled)
 	}
 	return float64(c.Refused) / float64(c.Asked), nil
 }
@@ -287,17 +290,18 @@ func (p *act) forecastAmplification(of Prediction) (forecast, error) {
 	return forecast{value: n, from: fmt.Sprintf("loops of %v attempts, all of which fail", of.Attempts)}, err
 }
 
-// measureAmplification is how many attempts reached the dependency for each call: those that are no retries.
+// measureAmplification is how many attempts the dependency heard of for each person of the class who came: what people
+// want of it, by the sender's count, against what the service makes of that.
 func (p *act) measureAmplification(of Prediction, ph *playedPhase) (float64, error) {
 	c, err := p.callsIn(of.Service, of.Dependency, ph)
 	if err != nil {
 		return 0, err
 	}
-	calls := c.ended() - c.Retries
-	if calls <= 0 {
-		return 0, fmt.Errorf("%s did not call %s in %s", of.Service, of.Dependency, ph.Name)
+	came := p.tally.window([]int{slices.Index(p.sender.names, of.Class)}, ph.from, ph.to).Sent
+	if came == 0 {
+		return 0, fmt.Errorf("nobody of %s came in %s", of.Class, ph.Name)
 	}
-	return float64(c.sent()) / float64(calls), nil
+	return float64(c.sent()) / float64(came), nil
 }
 
 // callsIn is what became of the calls from a service to a dependency that ended in a phase.

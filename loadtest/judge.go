@@ -40,6 +40,8 @@ type judged struct {
 	why      error  // what was wrong
 	order    string // the id of the order that the shop says it has stored …
 	ask      *ask   // … and what it was for, the person having accepted another quote perhaps
+
+	tries, errors int // the requests that it took, and those of them that ended in an error
 }
 
 // degradations are the tokens of X-Degraded.

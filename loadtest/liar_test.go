@@ -300,6 +300,7 @@ func TestD10TheJudgeIsNotFooled(t *testing.T) {
 			wanted := c.missed
 			wanted.Asked, wanted.Sent = liedTo, liedTo
 			wanted.Good = liedTo - c.missed.Wrong - c.missed.Late - c.missed.Failed - c.missed.GaveUp - c.missed.Refused
+			wanted.Tries, wanted.Errors = liedTo, c.missed.Wrong+c.missed.Failed+c.missed.Refused
 			if got.Counts != wanted {
 				t.Errorf("counted %+v, want %+v", got.Counts, wanted)
 			}
@@ -415,7 +416,7 @@ func TestFallbacksAreGoodAndCountedApart(t *testing.T) {
 			if r.Verdict != Pass {
 				t.Errorf("verdict %s: %q", r.Verdict, r.Reasons)
 			}
-			want := Counts{Asked: liedTo, Sent: liedTo, Good: liedTo, Fallback: liedTo}
+			want := Counts{Asked: liedTo, Sent: liedTo, Good: liedTo, Fallback: liedTo, Tries: liedTo}
 			if got := r.Acts[0].Phases[0].Classes["people"].Counts; got != want {
 				t.Errorf("counted %+v, want %+v", got, want)
 			}

@@ -146,14 +146,7 @@ func play(ctx context.Context, s *Scenario, a *Act, o Options, show *progress) (
 	if err != nil {
 		return nil, fmt.Errorf("%w: open a shop: %w", ErrCannotRun, err)
 	}
-	defer func() {
-		// The shop is to be closed above all when ctx has ended.
-		closing, cancel := context.WithTimeout(context.WithoutCancel(ctx), closeWait)
-		defer cancel()
-		if e := shop.Close(closing); e != nil && err == nil {
-			err = fmt.Errorf("close the shop: %w", e)
-		}
-	}()
+	defer func() { err = closeShop(ctx, shop, err) }()
 
 	p := &act{Act: a, scenario: s, shop: shop, admin: newAdmin(shop), show: show, canaries: map[string]*canary{}}
 	defer p.admin.close()
@@ -171,6 +164,16 @@ func play(ctx context.Context, s *Scenario, a *Act, o Options, show *progress) (
 	}
 	p.orders = p.checkOrders(ctx)
 	return p, ctx.Err()
+}
+
+// closeShop closes a shop, above all when ctx has ended, and returns the error that there was, or else its own.
+func closeShop(ctx context.Context, shop Shop, err error) error {
+	closing, cancel := context.WithTimeout(context.WithoutCancel(ctx), closeWait)
+	defer cancel()
+	if e := shop.Close(closing); e != nil && err == nil {
+		return fmt.Errorf("close the shop: %w", e)
+	}
+	return err
 }
 
 // prepare brings a shop that may have stood before to where the act begins: its defences, and no fault.

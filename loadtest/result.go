@@ -19,13 +19,14 @@ type Result struct {
 	Seed     uint64      `json:"seed"`
 	Machine  MachineInfo `json:"machine"`
 	Verdict  Verdict     `json:"verdict"`
-	Reasons  []string    `json:"reasons"` // why it is not a pass
+	VoidBy   VoidBy      `json:"void_by,omitempty"` // what made it void
+	Reasons  []string    `json:"reasons"`           // why it is not a pass
 	Acts     []ActResult `json:"acts"`
 	Bars     []BarResult `json:"bars"`
 
 	// sentence is the run in one line, as "down: 100.0 % good · slow: 3.2 % good"; empty where the scenario has none.
 	sentence string
-	voids    []string
+	voids    []string // why it proves nothing, whatever its bars say
 }
 
 // Verdict is what a run comes to.
@@ -37,6 +38,14 @@ const (
 	Void Verdict = "void" // the run proves nothing: it was not sent, or an act that must collapse did not
 	// Unjudged is a run with defences of a person's choice: it had no bars.
 	Unjudged Verdict = "unjudged"
+)
+
+// VoidBy says what made a run void.
+type VoidBy string
+
+const (
+	ByMachine VoidBy = "machine" // it could not send the load, or was too busy to judge
+	ByAct     VoidBy = "act"     // an act did not do what it must for the others to have shown anything
 )
 
 // ActResult is one act.
@@ -105,8 +114,9 @@ type BarResult struct {
 	Got  string `json:"got"`
 	Pass bool   `json:"pass"`
 
-	void bool   // a miss makes the run void, for the act has shown nothing
-	busy string // why a miss would say nothing, and make a run void that has failed in nothing else
+	always bool   // a miss is the shop's, on whatever machine: what it said it had stored, it had not
+	void   bool   // a miss makes the run void, for the act has shown nothing
+	busy   string // why a miss would say nothing of the shop
 }
 
 // ExitCode is 0 for a pass, 1 for a missed bar, 3 for a void run.
@@ -293,32 +303,45 @@ func (p *act) voidIn(i int, r PhaseResult) []string {
 	return reasons
 }
 
-// conclude comes to the verdict. What others did to the machine makes a run void whatever its bars say; a bar that was
-// missed on a machine too busy for it does so only where no other bar was missed.
+// conclude comes to the verdict. A lost order fails a run on whatever machine. Else a machine that did not send the load
+// makes it void, whatever its bars say; then a missed bar fails it; then an act that has shown nothing makes it void, or
+// a bar that was missed on a machine too busy for it.
 func (r *Result) conclude(judged bool) {
-	r.Verdict = Pass
-	if !judged {
-		r.Verdict = Unjudged
-	}
-	var failed, unproven []string
+	var lost, failed, nothing, unproven []string
 	for _, b := range r.Bars {
 		switch {
 		case b.Pass:
-		case b.void:
-			r.voids = append(r.voids, missed(b))
+		case b.always:
+			lost = append(lost, missed(b))
 		case b.busy != "":
 			unproven = append(unproven, missed(b)+"; "+b.busy)
+		case b.void:
+			nothing = append(nothing, missed(b))
 		default:
-			r.Verdict = Fail
 			failed = append(failed, missed(b))
 		}
 	}
-	if len(r.voids) > 0 || len(unproven) > 0 && r.Verdict != Fail {
-		r.Verdict = Void
+	r.VoidBy = ""
+	switch {
+	case !judged && len(r.voids) == 0:
+		r.Verdict = Unjudged
+	case len(lost) > 0:
+		r.Verdict = Fail
+	case len(r.voids) > 0:
+		r.Verdict, r.VoidBy = Void, ByMachine
+	case len(failed) > 0:
+		r.Verdict = Fail
+	case len(nothing) > 0:
+		r.Verdict, r.VoidBy = Void, ByAct
+	case len(unproven) > 0:
+		r.Verdict, r.VoidBy = Void, ByMachine
+	default:
+		r.Verdict = Pass
 	}
-	r.Reasons = append([]string{}, r.voids...) // never null in the JSON
-	r.Reasons = append(r.Reasons, failed...)
-	r.Reasons = append(r.Reasons, unproven...)
+	r.Reasons = []string{} // never null in the JSON
+	for _, reasons := range [][]string{lost, r.voids, failed, nothing, unproven} {
+		r.Reasons = append(r.Reasons, reasons...)
+	}
 }
 
 func missed(b BarResult) string { return fmt.Sprintf("%s: want %s, got %s", b.Name, b.Want, b.Got) }

@@ -140,8 +140,9 @@ type Prediction struct {
 	Dependency string   `yaml:"dependency"` // of it, whose calls are held or fail
 	Needing    []string `yaml:"needing"`    // dependencies of it that share its client's pool with the held one
 	Takes      Duration `yaml:"takes"`      // what a call takes in the fault: the hold, or the timeout
+	Hold       Duration `yaml:"hold"`       // what the fault adds to a call
 	Share      Share    `yaml:"share"`      // of the calls that are held; unless said, all
-	Class      string   `yaml:"class"`      // whose people come again and again
+	Class      string   `yaml:"class"`      // whose people make the calls, or come again and again
 	Attempts   []int    `yaml:"attempts"`   // of the loops around a call, one in the other
 }
 

@@ -149,10 +149,14 @@ func (s *sender) visit(seq uint64) {
 	if h.ask.kind == Order {
 		key = s.key(seq)
 	}
-	for {
+	for tries, errors := 1, 0; ; tries++ {
 		began := time.Now()
 		j := s.try(ctx, p, h.ask, key)
 		took := time.Since(meant)
+		if slices.Contains([]verdict{wrong, refused, failed}, j.verdict) {
+			errors++
+		}
+		j.tries, j.errors = tries, errors
 		switch {
 		case s.ctx.Err() != nil:
 			j.verdict = cut

@@ -23,6 +23,9 @@ type Counts struct {
 	Refused  int `json:"refused"`  // were told 503
 	Failed   int `json:"failed"`   // got no answer, or another 5xx
 	GaveUp   int `json:"gave_up"`  // were out of patience
+
+	Tries  int `json:"tries"`  // requests that they sent: whoever refreshes sends several
+	Errors int `json:"errors"` // of these, how many ended in a 5xx, a wrong answer, or none by the transport
 }
 
 func (c *Counts) add(o Counts) {
@@ -35,6 +38,8 @@ func (c *Counts) add(o Counts) {
 	c.Refused += o.Refused
 	c.Failed += o.Failed
 	c.GaveUp += o.GaveUp
+	c.Tries += o.Tries
+	c.Errors += o.Errors
 }
 
 func (c *Counts) count(v verdict, fallback bool) {
@@ -77,7 +82,7 @@ type tally struct {
 	mu       sync.Mutex
 	counts   [][]Counts                  // by class, then slice
 	latency  [][]*hdrhistogram.Histogram // by class, then phase; µs from the intended start, however it ended
-	seconds  [][]*hdrhistogram.Histogram // by class, then second; 100 µs, two digits
+	bySecond [][]*hdrhistogram.Histogram // by class, then second; 100 µs, two digits
 	lag      []*hdrhistogram.Histogram   // by phase; µs from the intended to the actual start
 	examples [][]string                  // by class: the first things that were wrong
 	answers  []int                       // by class, so far, whatever they were …
@@ -93,13 +98,13 @@ func newTally(s *Scenario, phases []playedPhase, sched schedule, seed uint64) *t
 	classes := len(sched.names)
 	t := &tally{
 		counts: make([][]Counts, classes), latency: make([][]*hdrhistogram.Histogram, classes),
-		seconds:  make([][]*hdrhistogram.Histogram, classes),
+		bySecond: make([][]*hdrhistogram.Histogram, classes),
 		examples: make([][]string, classes), answers: make([]int, classes), goods: make([]int, classes),
 		orders: newOrders(seed),
 	}
 	for i, name := range sched.names {
 		t.counts[i] = make([]Counts, length/slice+1)
-		t.seconds[i] = make([]*hdrhistogram.Histogram, length/time.Second+1)
+		t.bySecond[i] = make([]*hdrhistogram.Histogram, length/time.Second+1)
 		for range phases {
 			// From 1 µs to a little over the patience, three digits.
 			longest := 2 * time.Duration(s.Classes[name].Patience).Microseconds()
@@ -123,13 +128,16 @@ func (t *tally) record(h *hit, j judged, lag, took time.Duration) {
 	}
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	t.counts[h.class][h.at/slice].count(j.verdict, j.fallback)
+	c := &t.counts[h.class][h.at/slice]
+	c.count(j.verdict, j.fallback)
+	c.Tries += j.tries
+	c.Errors += j.errors
 	phase := t.phaseAt(h.at)
 	record(t.lag[phase], lag)
 	t.answers[h.class]++
 	if j.verdict != unsent {
 		record(t.latency[h.class][phase], took)
-		second := &t.seconds[h.class][h.at/time.Second]
+		second := &t.bySecond[h.class][h.at/time.Second]
 		if *second == nil {
 			*second = hdrhistogram.New(1, max(t.latency[h.class][phase].HighestTrackableValue()/100, 2), 2)
 		}
@@ -188,15 +196,26 @@ func (t *tally) quantile(class, phase int, q float64) float64 {
 	return millis(t.latency[class][phase], q)
 }
 
-// second returns the median and the p99 of those who meant to come in a second, in milliseconds; 0 where nobody was sent.
-func (t *tally) second(class int, from time.Duration) (p50, p99 float64) {
+// seconds returns the median and the p99 of those who meant to come in the seconds of [from, to), in milliseconds; 0 where
+// nobody was sent.
+func (t *tally) seconds(class int, from, to time.Duration) (p50, p99 float64) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	h := t.seconds[class][from/time.Second]
-	if h == nil {
+	var all *hdrhistogram.Histogram
+	for i := from / time.Second; i*time.Second < to && int(i) < len(t.bySecond[class]); i++ {
+		h := t.bySecond[class][i]
+		switch {
+		case h == nil:
+		case all == nil:
+			all = hdrhistogram.Import(h.Export())
+		default:
+			all.Merge(h)
+		}
+	}
+	if all == nil {
 		return 0, 0
 	}
-	return float64(h.ValueAtQuantile(50)) / 10, float64(h.ValueAtQuantile(99)) / 10
+	return float64(all.ValueAtQuantile(50)) / 10, float64(all.ValueAtQuantile(99)) / 10
 }
 
 func (t *tally) lagQuantile(phase int, q float64) float64 {

@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"encoding/json"
 	"fmt"
 	"io"
 	"net/http"
@@ -12,6 +13,7 @@ import (
 	"testing"
 
 	"example.com/holdfast/internal/problem"
+	"example.com/holdfast/internal/service"
 )
 
 // fakeReplica is a replica that keeps what it was asked.
@@ -192,7 +194,7 @@ func TestAdminOfReplicas(t *testing.T) {
 		heardBy      []*fakeReplica
 	}{
 		{"GET", "/readyz", nil, 200, "", nil},
-		{"GET", "/admin/state", nil, 200, "first", all[:1]},
+		{"GET", "/admin/defences", nil, 200, "first", all[:1]},
 		{"POST", "/admin/mark", nil, 200, "third", all},
 		{"POST", "/admin/defences?x=1", nil, 200, "third", all},
 		{"POST", "/admin/defences", second, 422, "second", all[:2]},
@@ -226,6 +228,38 @@ func TestAdminOfReplicas(t *testing.T) {
 	}
 	if w := ask(b.admin, "POST", "/admin/mark", strings.Repeat(" ", 1<<20)); w.Code != 413 {
 		t.Errorf("too much: %d", w.Code)
+	}
+}
+
+// The state is the first replica's that answers, with what the processes of all of them take.
+func TestStateOfReplicas(t *testing.T) {
+	replicaAt := func(inUse int, cpu float64) *httptest.Server {
+		s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+			state := service.State{Service: "catalogue"}
+			state.Workers.InUse, state.Process.CPUSeconds = inUse, cpu
+			_ = json.NewEncoder(w).Encode(state)
+		}))
+		t.Cleanup(s.Close)
+		return s
+	}
+	gone, second, third := replicaAt(1, 1), replicaAt(2, 20), replicaAt(3, 300)
+	gone.Close()
+	b := &balancer{service: "catalogue"}
+	for _, s := range []*httptest.Server{gone, second, third} {
+		b.replicas = append(b.replicas, &replica{admin: s.URL})
+	}
+	var got service.State
+	w := ask(b.admin, "GET", "/admin/state", "")
+	if err := json.Unmarshal(w.Body.Bytes(), &got); err != nil {
+		t.Fatalf("%d %s: %v", w.Code, w.Body, err)
+	}
+	if got.Workers.InUse != 2 || got.Process.CPUSeconds != 320 {
+		t.Errorf("%d in use, %g s of processor; want 2 and 320", got.Workers.InUse, got.Process.CPUSeconds)
+	}
+	second.Close()
+	third.Close()
+	if w := ask(b.admin, "GET", "/admin/state", ""); w.Code != 502 {
+		t.Errorf("nobody answers: %d", w.Code)
 	}
 }
 

@@ -15,11 +15,12 @@ import (
 
 // loadtestCommand drives a shop as people do, hurts it, and judges it.
 type loadtestCommand struct {
-	Run      loadtestRunCommand      `cmd:"" help:"Play a scenario. Exit code 0: passed, 1: a bar was missed, 2: could not run, 3: void (this machine could not send the load)."`
-	Proof    loadtestProofCommand    `cmd:"" help:"Play every scenario, one after the other, and keep what each has shown. Exit codes as of run."`
-	Ablate   loadtestAblateCommand   `cmd:"" help:"Play a scenario's fault with all defences, with none, with each alone and with each missing: what each is worth."`
-	Capacity loadtestCapacityCommand `cmd:"" help:"Measure what the defences cost: book pages a second with all and with none, turn about."`
-	List     loadtestListCommand     `cmd:"" help:"List the scenarios."`
+	Run       loadtestRunCommand       `cmd:"" help:"Play a scenario. Exit code 0: passed, 1: a bar was missed, 2: could not run, 3: void (it proves nothing: this machine could not send the load, or an act did not collapse as it must)."`
+	Proof     loadtestProofCommand     `cmd:"" help:"Play every scenario, one after the other, and keep what each has shown. Exit codes as of run."`
+	Ablate    loadtestAblateCommand    `cmd:"" help:"Play a scenario's fault with all defences, with none, with each alone and with each missing: what each is worth."`
+	Endurance loadtestEnduranceCommand `cmd:"" help:"Measure the capacity, then send two fifths of it for five minutes while recommendations is held. Exit codes as of run."`
+	Capacity  loadtestCapacityCommand  `cmd:"" help:"Measure what the defences cost: book pages a second with all and with none, turn about."`
+	List      loadtestListCommand      `cmd:"" help:"List the scenarios."`
 }
 
 type loadtestRunCommand struct {
@@ -49,6 +50,11 @@ type loadtestProofCommand struct {
 type loadtestAblateCommand struct {
 	Scenario     string  `arg:"" help:"The name of a scenario, see 'holdfast loadtest list', or a YAML file. Its last act is played."`
 	FaultSeconds float64 `placeholder:"N" help:"The length of the fault. Default: the scenario's."`
+	measureFlags
+}
+
+type loadtestEnduranceCommand struct {
+	Minutes float64 `default:"5" help:"How long recommendations is held, 2 to 600."`
 	measureFlags
 }
 
@@ -87,6 +93,14 @@ func (c *loadtestCapacityCommand) Run(ctx context.Context, t terminal) error {
 	return c.measure(ctx, t, func(fresh loadtest.Opener) (report, error) {
 		return loadtest.Capacity(ctx, loadtest.CapacityOptions{
 			Open: fresh, Pairs: c.Pairs, InFlight: c.InFlight, Each: c.Each, Seed: c.Seed, Progress: t.err,
+		})
+	})
+}
+
+func (c *loadtestEnduranceCommand) Run(ctx context.Context, t terminal) error {
+	return c.measure(ctx, t, func(fresh loadtest.Opener) (report, error) {
+		return loadtest.Endure(ctx, loadtest.EnduranceOptions{
+			Open: fresh, Minutes: c.Minutes, Seed: c.Seed, Progress: t.err,
 		})
 	})
 }

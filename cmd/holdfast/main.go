@@ -24,7 +24,7 @@ func main() {
 const (
 	exitMissed = 1 // it ran, and the answer is no: a bar was missed, a service is not healthy
 	exitCannot = 2 // it could not run: bad arguments, a port taken, a shop that does not answer
-	exitVoid   = 3 // it ran, but this machine could not send the load that was asked: no verdict
+	exitVoid   = 3 // it ran, and proves nothing: not sent, or an act did not collapse as it must
 )
 
 type cli struct {

@@ -277,7 +277,7 @@ func TestStateNames(t *testing.T) {
 	}
 	want := []string{"service", "at", "workers.limit", "workers.in_use", "workers.high_water", "workers.saturated_at",
 		"workers.queue",
-		"workers.busy_seconds", "workers.shed", "workers.begun", "workers.begun_late", "process.goroutines", "process.fds", "process.fds_limit", "process.rss_bytes",
+		"workers.busy_seconds", "workers.shed", "workers.begun", "workers.begun_late", "process.goroutines", "process.fds", "process.fds_limit", "process.rss_bytes", "process.heap_bytes",
 		"process.cpu_seconds", "dependencies.name", "dependencies.slots", "dependencies.in_use", "dependencies.high_water",
 		"dependencies.oldest_call_ms", "dependencies.endpoints.name", "dependencies.endpoints.breaker",
 		"dependencies.endpoints.opens_at", "dependencies.endpoints.fallbacks", "dependencies.endpoints.retries",

@@ -11,7 +11,9 @@ import (
 
 // readProcess asks the kernel about this process.
 func readProcess() ProcessState {
-	p := ProcessState{Goroutines: runtime.NumGoroutine(), FDs: countFDs(), FDsLimit: fdLimit()}
+	p := ProcessState{
+		Goroutines: runtime.NumGoroutine(), HeapBytes: liveHeap(), FDs: countFDs(), FDsLimit: fdLimit(),
+	}
 	if statm, err := os.ReadFile("/proc/self/statm"); err == nil {
 		if fields := bytes.Fields(statm); len(fields) > 1 {
 			pages, _ := strconv.ParseInt(string(fields[1]), 10, 64)

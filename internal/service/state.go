@@ -2,6 +2,7 @@ package service
 
 import (
 	"context"
+	"runtime/metrics"
 	"sync"
 	"time"
 
@@ -34,13 +35,29 @@ type WorkersState struct {
 	BegunLate   uint64     `json:"begun_late"` // … when nobody waited for them any more
 }
 
-// ProcessState tells of the process. Where the system is not Linux, what it does not tell is 0.
+// ProcessState tells of the process. Where the system is not Linux, what the kernel does not tell is 0.
 type ProcessState struct {
 	Goroutines int     `json:"goroutines"`
 	FDs        int     `json:"fds"`
 	FDsLimit   uint64  `json:"fds_limit"`
 	RSSBytes   int64   `json:"rss_bytes"`
+	HeapBytes  int64   `json:"heap_bytes"` // that the last collection found in use
 	CPUSeconds float64 `json:"cpu_seconds"`
+}
+
+// Plus is what two processes take together.
+func (p ProcessState) Plus(o ProcessState) ProcessState {
+	return ProcessState{
+		Goroutines: p.Goroutines + o.Goroutines, FDs: p.FDs + o.FDs, FDsLimit: p.FDsLimit + o.FDsLimit,
+		RSSBytes: p.RSSBytes + o.RSSBytes, HeapBytes: p.HeapBytes + o.HeapBytes, CPUSeconds: p.CPUSeconds + o.CPUSeconds,
+	}
+}
+
+// liveHeap is what the last collection found in use.
+func liveHeap() int64 {
+	sample := []metrics.Sample{{Name: "/gc/heap/live:bytes"}}
+	metrics.Read(sample)
+	return int64(sample[0].Value.Uint64())
 }
 
 // DependencyState tells of the calls to one dependency.
