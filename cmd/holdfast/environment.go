@@ -68,7 +68,7 @@ func plainEnviron() []string {
 		name, _, _ := strings.Cut(v, "=")
 		switch name {
 		case "PATH", "HOME", "TMPDIR", "TZ", "SSL_CERT_FILE", "SSL_CERT_DIR",
-			"GOMAXPROCS", "GODEBUG", "GOTRACEBACK", "GOCOVERDIR":
+			"GOMAXPROCS", "GOGC", "GOMEMLIMIT", "GODEBUG", "GOTRACEBACK", "GOCOVERDIR":
 			kept = append(kept, v)
 		}
 	}
