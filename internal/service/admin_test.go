@@ -33,10 +33,16 @@ func TestB32ProbesAnswerWhileWorkersAreFull(t *testing.T) {
 	<-begun
 	until(t, "two wait in line", func() bool { return s.now().Workers.Queue == 2 })
 	for _, path := range []string{"/livez", "/readyz", "/metrics", "/admin/state", "/admin/defences", "/admin/faults"} {
-		began := time.Now()
-		a := s.do("GET", s.admin+path, "")
-		if took := time.Since(began); a.StatusCode != 200 || took > 50*time.Millisecond {
-			t.Errorf("%s: %d after %v", path, a.StatusCode, took)
+		quickest := time.Hour // of a few: who waits for a worker waits every time, who waits for a busy machine does not
+		for try := 0; try < 5 && quickest > 50*time.Millisecond; try++ {
+			began := time.Now()
+			a := s.do("GET", s.admin+path, "")
+			if quickest = min(quickest, time.Since(began)); a.StatusCode != 200 {
+				t.Errorf("%s: %d %s", path, a.StatusCode, a.body)
+			}
+		}
+		if quickest > 50*time.Millisecond {
+			t.Errorf("%s: %v at best", path, quickest)
 		}
 	}
 	if w := s.now().Workers; w.SaturatedAt == nil || w.InUse != 2 || w.HighWater != 2 || w.Limit != 2 {
