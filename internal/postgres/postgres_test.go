@@ -225,6 +225,24 @@ func TestAFrozenOrDeadDatabase(t *testing.T) {
 	wantCount(t, db, 1)
 }
 
+// To connect has a limit of its own, which the policy in force says.
+func TestConnectingIsBounded(t *testing.T) {
+	network := pgtest.NewProxy(t, numbers.Copy(t))
+	p := resilience.Policy{Timeout: time.Minute, ConnectTimeout: time.Minute, Slots: 4}
+	db := open(t, network.URL(), p)
+	p.ConnectTimeout = 50 * time.Millisecond
+	if err := db.dep.Apply(p); err != nil {
+		t.Fatal(err)
+	}
+	network.Hold()
+	began := time.Now()
+	_, err := ask[int](t.Context(), db, `select 1`)
+	if took := time.Since(began); resilience.OutcomeOf(err) != resilience.Failure || took > 5*time.Second {
+		t.Errorf("after %v: %v, want a failure at once", took, err)
+	}
+	network.Pass()
+}
+
 func TestAContextThatIsOverBeginsNothing(t *testing.T) {
 	db := open(t, numbers.Copy(t), plenty)
 	over, cancel := context.WithCancel(t.Context())

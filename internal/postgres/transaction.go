@@ -67,7 +67,8 @@ func limits(ctx context.Context) string {
 	if !bounded {
 		return ""
 	}
-	ms := max(1, int64(math.Ceil(float64(time.Until(latest))/float64(time.Millisecond)))) // 0 would be no limit
+	// Rounded up, and of the server's range: 0 would be no limit.
+	ms := min(max(1, (time.Until(latest)+time.Millisecond-1).Milliseconds()), math.MaxInt32)
 	return fmt.Sprintf("; set local statement_timeout = %d; set local idle_in_transaction_session_timeout = %d", ms, ms)
 }
 
