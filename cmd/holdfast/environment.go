@@ -38,8 +38,8 @@ const replicasVariable = "REPLICAS"
 // maxReplicas is the most processes that a service may have: all share one machine.
 const maxReplicas = 5
 
-// readReplicas returns the number of processes of every service.
-func readReplicas(env loadtest.Environment) (map[string]int, error) {
+// readReplicas returns the number of processes of every service. environ is what all of them inherit.
+func readReplicas(env loadtest.Environment, environ []string) (map[string]int, error) {
 	for _, name := range slices.Sorted(maps.Keys(env)) {
 		if name != "all" && !isService(name) {
 			return nil, fmt.Errorf("no service is called %q: all, %s", name, serviceNames())
@@ -52,12 +52,28 @@ func readReplicas(env loadtest.Environment) (map[string]int, error) {
 		if err != nil || n < 1 || n > maxReplicas {
 			return nil, fmt.Errorf("%s:%s=%s: must be 1 to %d", s.name, replicasVariable, value, maxReplicas)
 		}
-		if n > 1 && s.name == "checkout" {
-			return nil, fmt.Errorf("checkout:%s=%s: must be 1, since it keeps its orders in its memory", replicasVariable, value)
+		if n > 1 && s.name == "checkout" && !hasDatabase(env, environ, s.name) {
+			return nil, fmt.Errorf("checkout:%s=%s: must be 1, since it keeps its orders in its memory; "+
+				"give it a DATABASE_URL to share", replicasVariable, value)
 		}
 		replicas[s.name] = n
 	}
 	return replicas, nil
+}
+
+// databaseVariable says where a service keeps its data, if not in its memory.
+const databaseVariable = "DATABASE_URL"
+
+// hasDatabase tells whether a service is given one.
+func hasDatabase(env loadtest.Environment, environ []string, service string) bool {
+	for _, values := range []map[string]string{env[service], env["all"]} {
+		if url, given := values[databaseVariable]; given {
+			return url != ""
+		}
+	}
+	return slices.ContainsFunc(environ, func(v string) bool {
+		return strings.HasPrefix(v, databaseVariable+"=") && v != databaseVariable+"="
+	})
 }
 
 // plainEnviron is what a shop under test inherits: what Go programs need, and nothing that would size or switch

@@ -77,7 +77,7 @@ type announcement struct {
 // What env sets for a service wins over what it sets for all, and both over what the launcher sets.
 // The shop runs until Close: ctx bounds only its opening.
 func (l launcher) open(ctx context.Context, env loadtest.Environment) (*processes, error) {
-	replicas, err := readReplicas(env)
+	replicas, err := readReplicas(env, l.environ)
 	if err != nil {
 		return nil, err
 	}
@@ -267,8 +267,8 @@ func (l launcher) environment(at standing, callees addresses, env loadtest.Envir
 
 // Restart ends the processes of a service and starts them again, with the same environment at the same addresses, one
 // after the other: the next when the last is ready. As an orchestrator does, it asks each to end, and kills it after
-// drainWait. What a process has in its memory is lost, such as the orders of checkout; and of a service with a single
-// process nobody listens meanwhile. Restart is not to be called at once with itself or Close.
+// drainWait. What a process has in its memory is lost, such as the orders of a checkout without a database; and of a
+// service with a single process nobody listens meanwhile. Restart is not to be called at once with itself or Close.
 func (s *processes) Restart(ctx context.Context, service string) error {
 	if !isService(service) {
 		return fmt.Errorf("no service is called %q: %s", service, serviceNames())

@@ -93,9 +93,26 @@ var exchange = defence.Edge{
 		"who asked for another.",
 }
 
+// Database is where the books are, if there is one (DATABASE_URL). No request ever waits for it.
+var Database = defence.Edge{
+	Dependency: "postgres",
+	To:         "postgres",
+	Endpoints:  []string{"books"},
+	Background: true,
+	Policy: resilience.Policy{
+		Criticality:    resilience.Sheddable,
+		Timeout:        2 * time.Second,
+		ConnectTimeout: 200 * time.Millisecond,
+		Slots:          1,
+	},
+	Fallback: "the copy in memory, however old",
+	Why: "All books at once, twice a minute: a few milliseconds, and the next round is the retry. A breaker would have " +
+		"nothing to spare.",
+}
+
 // Dependencies are all that the catalogue calls. None is on the path of a page in the shop's own currency that asks for
 // neither a carousel nor offers.
-var Dependencies = []defence.Edge{recommendations, offering, exchange}
+var Dependencies = []defence.Edge{recommendations, offering, exchange, Database}
 
 // Routes are what the catalogue may be asked, and what each may wait for: the two leaves at once, never one after the
 // other.

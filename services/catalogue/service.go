@@ -22,6 +22,7 @@ type Config struct {
 
 	RecommendationsURL *service.Addresses `name:"recommendations-url" env:"RECOMMENDATIONS_URL" default:"http://127.0.0.1:8082" help:"Where recommendations answers; several with commas."`
 	CurrencyURL        *service.Addresses `name:"currency-url" env:"CURRENCY_URL" default:"http://127.0.0.1:8084" help:"Where currency answers; several with commas."`
+	DatabaseURL        string             `name:"database-url" env:"DATABASE_URL" help:"The PostgreSQL database of the books, as postgres://user:password@host/catalogue. Empty: they are those of the program."`
 }
 
 // The copy of the store that everybody is served from is made anew in the background. Why these: a new price is seen
@@ -30,6 +31,10 @@ const (
 	copyEvery  = 30 * time.Second
 	copyWithin = 5 * time.Second
 )
+
+// startWithin is how long the database may take to be there and ready, at the start. Then the process ends, and whoever
+// runs it starts it again: a price that nobody has read cannot be shown.
+const startWithin = 8 * time.Second
 
 // Service is the catalogue. It is an http.Handler.
 type Service struct {
@@ -46,17 +51,31 @@ type Service struct {
 	last        atomic.Pointer[keptRates] // nil until a look-up succeeded
 }
 
-// New returns the catalogue of the shop's books. Its background work belongs to c.
+// New returns the catalogue of the shop's books, those of the database if there is one. Its background work belongs to c.
 func New(cfg Config, c *service.Chassis) (*Service, error) {
-	books, err := firstBooks()
+	store, err := openStore(cfg.DatabaseURL, c)
 	if err != nil {
-		return nil, fmt.Errorf("catalogue: the books that the shop starts with: %w", err)
-	}
-	store, err := NewMemory(books)
-	if err != nil {
-		return nil, fmt.Errorf("catalogue: the books that the shop starts with: %w", err)
+		return nil, fmt.Errorf("catalogue: %w", err)
 	}
 	return newService(cfg, c, store)
+}
+
+func openStore(url string, c *service.Chassis) (Store, error) {
+	books, err := firstBooks()
+	if err != nil {
+		return nil, fmt.Errorf("the books that the shop starts with: %w", err)
+	}
+	if url == "" {
+		return NewMemory(books)
+	}
+	// Nobody is served yet, so there is no request whose context this could have.
+	ctx, cancel := context.WithTimeout(context.Background(), startWithin)
+	defer cancel()
+	if err := prepare(ctx, url, books); err != nil {
+		return nil, err
+	}
+	db, err := c.OpenDatabase(url, Database)
+	return &Postgres{db}, err
 }
 
 func newService(cfg Config, c *service.Chassis, store Store) (*Service, error) {

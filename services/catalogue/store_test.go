@@ -7,9 +7,14 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"time"
 
 	"github.com/bojanz/currency"
 	"github.com/google/go-cmp/cmp"
+
+	"example.com/holdfast/internal/pgtest"
+	"example.com/holdfast/internal/postgres"
+	"example.com/holdfast/pkg/resilience"
 )
 
 // usd is an amount written down in a test.
@@ -42,14 +47,45 @@ func testBooks(t testing.TB) []Book {
 
 var equalAmounts = cmp.Comparer(func(a, b currency.Amount) bool { return a.Equal(b) })
 
-func TestMemoryIsAStore(t *testing.T) {
-	testStore(t, func(t *testing.T, books []Book) Store {
-		m, err := NewMemory(books)
-		if err != nil {
-			t.Fatal(err)
-		}
-		return m
+// Every store, by name.
+func TestStore(t *testing.T) {
+	t.Run("memory", func(t *testing.T) {
+		testStore(t, func(t *testing.T, books []Book) Store {
+			m, err := NewMemory(books)
+			if err != nil {
+				t.Fatal(err)
+			}
+			return m
+		})
 	})
+	t.Run("postgres", func(t *testing.T) {
+		testStore(t, func(t *testing.T, books []Book) Store { return postgresAt(t, database.Copy(t), books) })
+	})
+}
+
+// database is one with the tables, and nothing in them.
+var database = pgtest.Template{Prepare: func(ctx context.Context, url string) error { return prepare(ctx, url, nil) }}
+
+// postgresAt returns a store with all the time in the world, for many at once: the service's own bounds are for one.
+func postgresAt(t *testing.T, url string, books []Book) *Postgres {
+	t.Helper()
+	if err := prepare(t.Context(), url, books); err != nil {
+		t.Fatal(err)
+	}
+	dep, err := resilience.New(Database.Dependency, resilience.Policy{Timeout: time.Minute, Slots: resilience.Unlimited})
+	if err != nil {
+		t.Fatal(err)
+	}
+	db, err := postgres.Open(url, 4, dep)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := db.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+	return &Postgres{db}
 }
 
 // testStore holds a store to the contract of Store. open returns one that holds books and nothing else.

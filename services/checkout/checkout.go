@@ -28,12 +28,16 @@ type Config struct {
 
 	CatalogueURL service.Addresses `name:"catalogue-url" env:"CATALOGUE_URL" default:"http://127.0.0.1:8081" help:"Addresses of the catalogue."`
 	CurrencyURL  service.Addresses `name:"currency-url" env:"CURRENCY_URL" default:"http://127.0.0.1:8084" help:"Addresses of currency."`
+	DatabaseURL  string            `name:"database-url" env:"DATABASE_URL" help:"The PostgreSQL database of stock and orders, as postgres://user:password@host/checkout. Empty: they are in memory, and gone with the process."`
 }
 
 const (
 	// claimLease is how long a key stays claimed by a try that has vanished: well above the route's budget, so that
 	// no try that is still alive loses its claim.
 	claimLease = 10 * time.Second
+	// startWithin is how long the database may take to be there and ready, at the start. Then the process ends, and
+	// whoever runs it starts it again.
+	startWithin = 8 * time.Second
 	// releaseTimeout bounds the freeing of a key, which goes on when the request is over.
 	releaseTimeout = 250 * time.Millisecond
 )
@@ -47,19 +51,37 @@ type Service struct {
 	orders  *prometheus.CounterVec
 }
 
-// New returns the service with the shop's first stock and a store in memory. It opens the dependencies and binds no
-// port.
+// New returns the service, with its stock and orders in the database if there is one. It opens the dependencies and
+// binds no port.
 func New(cfg Config, c *service.Chassis) (*Service, error) {
-	books := seed.Books()
-	stock := make(map[string]int, len(books))
-	for _, b := range books {
-		stock[b.ID] = b.Stock
-	}
-	store, err := NewMemory(stock, MaxOrders)
+	store, err := openStore(cfg.DatabaseURL, c)
 	if err != nil {
 		return nil, err
 	}
 	return newService(cfg, c, store)
+}
+
+// openStore returns a store that has the shop's first stock, or what is left of it.
+func openStore(url string, c *service.Chassis) (Store, error) {
+	stock := make(map[string]int)
+	for _, b := range seed.Books() {
+		stock[b.ID] = b.Stock
+	}
+	if url == "" {
+		return NewMemory(stock, MaxOrders)
+	}
+	// Nobody is served yet, so there is no request whose context this could have.
+	ctx, cancel := context.WithTimeout(context.Background(), startWithin)
+	defer cancel()
+	if err := prepare(ctx, url, stock); err != nil {
+		return nil, err
+	}
+	orders, err := c.OpenDatabase(url, Keeping)
+	if err != nil {
+		return nil, err
+	}
+	reading, err := c.OpenDatabase(url, Reading)
+	return &Postgres{orders, reading}, err
 }
 
 func newService(cfg Config, c *service.Chassis, store Store) (*Service, error) {

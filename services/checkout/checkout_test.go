@@ -9,6 +9,7 @@ import (
 	"maps"
 	"net/http"
 	"net/http/httptest"
+	"os"
 	"slices"
 	"strconv"
 	"strings"
@@ -26,7 +27,13 @@ import (
 	"example.com/holdfast/internal/service"
 )
 
-func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+// TestMain lets the test's own binary be a checkout that can be killed.
+func TestMain(m *testing.M) {
+	if os.Getenv(victimVariable) != "" {
+		os.Exit(beVictim())
+	}
+	goleak.VerifyTestMain(m)
+}
 
 // fakeMarket sells emma at 12.50, dracula at 9.99 and ulysses at 20.00 USD. Its hooks, if set, run first.
 type fakeMarket struct {

@@ -1,8 +1,8 @@
 // Package checkout owns the stock and the orders of the shop.
 //
 // An order needs the catalogue (what does a book cost?) and, unless it is in the shop's own currency, the currency
-// service (what is that in the person's money?). Both are asked before anything is held, and nothing is asked after
-// the order is stored.
+// service (what is that in the person's money?). Both are asked before any stock is held, and while no connection to
+// the database is; and nothing is asked after the order is stored.
 package checkout
 
 import (
@@ -12,7 +12,7 @@ import (
 	"example.com/holdfast/pkg/resilience"
 )
 
-// breaker is the same for both edges: a dependency is given up when half of at least twenty calls in ten seconds did
+// breaker is the same for all edges: a dependency is given up when half of at least twenty calls in ten seconds did
 // not come back right, or not in time, and asked again five seconds later by two probes.
 var breaker = resilience.Breaker{
 	TimeoutRate: 0.5,
@@ -65,18 +65,61 @@ var Rates = defence.Edge{
 		"40 orders/s × 2 × 150 ms = 12 slots when all is slow, and room",
 }
 
+// Keeping is the database as the keeper of orders and their keys, where there is one (DATABASE_URL). An order comes
+// here twice, before and after it is priced, and holds no connection between.
+var Keeping = defence.Edge{
+	Dependency: "postgres-orders",
+	To:         "postgres",
+	Endpoints:  []string{"claim", "place", "release"},
+	Policy: resilience.Policy{
+		Criticality:    resilience.Critical,
+		Timeout:        250 * time.Millisecond,
+		ConnectTimeout: 200 * time.Millisecond,
+		Slots:          16,
+		SlotWait:       50 * time.Millisecond,
+		Reserve:        50 * time.Millisecond,
+		Breaker:        breaker,
+	},
+	Fallback: "none: the order is refused in under 1 s, and the same key works afterwards",
+	Why: "never repeated: whether a commit that was not answered has happened, the key tells. Slots are connections, of " +
+		"which a server has about a hundred for everybody. A transaction takes a few milliseconds: 16 carry a " +
+		"thousand orders/s, and who finds all busy can wait for one",
+}
+
+// Reading is the database as the teller of orders and stock. Its own connections: people who look at their orders, and
+// the gateway's look at the stock, do not take those of people who buy.
+var Reading = defence.Edge{
+	Dependency: "postgres-reading",
+	To:         "postgres",
+	Endpoints:  []string{"order", "stock"},
+	Policy: resilience.Policy{
+		Timeout:        175 * time.Millisecond,
+		ConnectTimeout: 100 * time.Millisecond,
+		Slots:          8,
+		Reserve:        50 * time.Millisecond,
+		Retry:          resilience.Retry{Attempts: 2, Budget: 0.1, Backoff: 25 * time.Millisecond},
+		Breaker:        breaker,
+	},
+	Fallback: "none: 503, and when to ask again",
+	Why: "a look-up by key takes a few milliseconds; two tries and the pause fit into the 400 ms that the route has. The " +
+		"second try is for a connection that a restart of the server has broken",
+}
+
 // Dependencies are all calls that this service makes.
-var Dependencies = []defence.Edge{Prices, Rates}
+var Dependencies = []defence.Edge{Prices, Rates, Keeping, Reading}
 
 // The routes, and what each may spend.
 var (
 	placeRoute = defence.Route{
 		Name:   "POST /orders",
 		Budget: 2500 * time.Millisecond,
-		Steps:  [][]defence.Edge{{Prices, Rates}}, // in parallel
+		// The key is claimed, the order priced (by two in parallel), and placed; or the key released.
+		Steps: [][]defence.Edge{{Keeping}, {Prices, Rates}, {Keeping}, {Keeping}},
 	}
-	orderRoute = defence.Route{Name: "GET /orders/{id}", Budget: 450 * time.Millisecond}
-	stockRoute = defence.Route{Name: "GET /stock", Budget: 450 * time.Millisecond}
+	orderRoute = defence.Route{
+		Name: "GET /orders/{id}", Budget: 450 * time.Millisecond, Steps: [][]defence.Edge{{Reading}},
+	}
+	stockRoute = defence.Route{Name: "GET /stock", Budget: 450 * time.Millisecond, Steps: [][]defence.Edge{{Reading}}}
 )
 
 // Routes are all routes of this service.

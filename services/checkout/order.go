@@ -95,6 +95,7 @@ type Store interface {
 	//   - *ShortError: some title has too few copies. The claim stands.
 	//   - ErrClaimLost: the claim lapsed and the key was claimed anew, or it was released. Nothing happened.
 	//   - the context's: it was over before the order was stored. Nothing happened, the claim stands.
+	//   - any other: the order may or may not have been stored. A claim of the key tells.
 	//
 	// A title that the store has never heard of has no copies.
 	Place(ctx context.Context, c Claim, o Order) error

@@ -64,17 +64,31 @@ func leaf(t *testing.T, h http.HandlerFunc) service.Addresses {
 	return a
 }
 
-// start runs checkout and returns a handler that reaches it over HTTP.
+// start runs checkout, its store in memory, and returns a handler that reaches it over HTTP.
 func start(t *testing.T, defences string, catalogue, currency http.HandlerFunc) http.Handler {
+	t.Helper()
+	cfg := configOf(t, defences, catalogue, currency)
+	shop, _ := run(t, cfg, func(c *service.Chassis) (*Service, error) { return newService(cfg, c, memoryOf(t, shelf(), 100)) })
+	return shop
+}
+
+// configOf is of a service on free ports, beside the given others.
+func configOf(t *testing.T, defences string, catalogue, currency http.HandlerFunc) Config {
 	t.Helper()
 	cfg := Config{Config: service.Defaults("checkout")}
 	cfg.CatalogueURL, cfg.CurrencyURL = leaf(t, catalogue), leaf(t, currency)
 	cfg.Addr, cfg.AdminAddr, cfg.Defences, cfg.DrainDelay = "127.0.0.1:0", "127.0.0.1:0", defences, 0
+	return cfg
+}
+
+// run runs a service until the test ends, and returns handlers that reach it over HTTP.
+func run(t *testing.T, cfg Config, build func(*service.Chassis) (*Service, error)) (shop, admin http.Handler) {
+	t.Helper()
 	c, err := service.New("checkout", cfg.Config, service.LogTo(io.Discard), service.AnnounceTo(io.Discard))
 	if err != nil {
 		t.Fatal(err)
 	}
-	s, err := newService(cfg, c, memoryOf(t, shelf(), 100))
+	s, err := build(c)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -92,11 +106,16 @@ func start(t *testing.T, defences string, catalogue, currency http.HandlerFunc) 
 	case err := <-ended:
 		t.Fatal(err)
 	}
-	public, _ := c.Addrs()
 	transport := &http.Transport{}
 	t.Cleanup(transport.CloseIdleConnections)
+	public, adminAt := c.Addrs()
+	return reach(transport, public), reach(transport, adminAt)
+}
+
+// reach is what listens at an address, as a handler.
+func reach(transport *http.Transport, address string) http.Handler {
 	return &httputil.ReverseProxy{
-		Rewrite:   func(r *httputil.ProxyRequest) { r.SetURL(&url.URL{Scheme: "http", Host: public}) },
+		Rewrite:   func(r *httputil.ProxyRequest) { r.SetURL(&url.URL{Scheme: "http", Host: address}) },
 		Transport: transport,
 		ErrorLog:  log.New(io.Discard, "", 0),
 	}

@@ -13,11 +13,13 @@ import (
 	"github.com/bojanz/currency"
 	"github.com/google/go-cmp/cmp"
 	"pgregory.net/rapid"
+
+	"example.com/holdfast/internal/pgtest"
 )
 
 // testStore is what every Store must do, whatever it keeps its rows in. open returns a store with the given stock and
 // room for at least a thousand orders.
-func testStore(t *testing.T, open func(t testing.TB, stock map[string]int) Store) {
+func testStore(t *testing.T, open func(t pgtest.TB, stock map[string]int) Store) {
 	const lease = time.Minute
 	// claim takes a key that must be free.
 	claim := func(t testing.TB, s Store, key string) Claim {
@@ -301,7 +303,7 @@ func testStore(t *testing.T, open func(t testing.TB, stock map[string]int) Store
 		for _, title := range titles {
 			first[title] = rapid.IntRange(0, 12).Draw(rt, "stock of "+title)
 		}
-		s := open(t, first)
+		s := open(rt, first)
 		type attempt struct {
 			key   string
 			order Order
@@ -368,8 +370,18 @@ func testStore(t *testing.T, open func(t testing.TB, stock map[string]int) Store
 	}))
 }
 
-func TestMemoryIsAStore(t *testing.T) {
-	testStore(t, func(t testing.TB, stock map[string]int) Store { return memoryOf(t, stock, 1000) })
+// Every store, by name.
+func TestStore(t *testing.T) {
+	t.Run("memory", func(t *testing.T) {
+		testStore(t, func(t pgtest.TB, stock map[string]int) Store { return memoryOf(t, stock, 1000) })
+	})
+	t.Run("postgres", func(t *testing.T) {
+		p := postgresAt(t, database.Copy(t))
+		testStore(t, func(t pgtest.TB, stock map[string]int) Store {
+			restock(t, p, stock)
+			return p
+		})
+	})
 }
 
 // A full store refuses what is new, and still answers what it has taken. Room that a claim has reserved is its own.
@@ -418,7 +430,7 @@ func TestNewMemoryNamesEveryFault(t *testing.T) {
 	}
 }
 
-func memoryOf(t testing.TB, stock map[string]int, limit int) *Memory {
+func memoryOf(t pgtest.TB, stock map[string]int, limit int) *Memory {
 	t.Helper()
 	m, err := NewMemory(stock, limit)
 	if err != nil {

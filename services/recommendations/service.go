@@ -6,14 +6,16 @@ import (
 	"net/http"
 	"time"
 
+	"example.com/holdfast/internal/postgres"
 	"example.com/holdfast/internal/seed"
 	"example.com/holdfast/internal/service"
 )
 
-// Config is what the environment tells recommendations: nothing beyond what every service is told. OWN_WORK is how long
-// it takes for one answer.
+// Config is what the environment tells recommendations. OWN_WORK is how long it takes for one answer.
 type Config struct {
 	service.Config `embed:""`
+
+	DatabaseURL string `name:"database-url" env:"DATABASE_URL" help:"The PostgreSQL database of the order history, as postgres://user:password@host/recommendations. Empty: it is made anew, always the same."`
 }
 
 // The history that an empty store is given. Why 20,000 orders: with 222 books it takes so many until nearly every book
@@ -23,8 +25,8 @@ const (
 	historyOrders = 20_000
 )
 
-// startWithin is how long the store may take at the start.
-const startWithin = 10 * time.Second
+// startWithin is how long the store may take at the start. Then the process ends, and whoever runs it starts it again.
+const startWithin = 8 * time.Second
 
 // Service is recommendations. It is an http.Handler.
 type Service struct {
@@ -36,15 +38,30 @@ type Service struct {
 	offers  []string            // the most bought first
 }
 
-// New returns the recommendations for the shop's books, worked out.
-func New(_ Config, c *service.Chassis) (*Service, error) {
-	return newService(c, new(Memory), booksOnSale())
-}
-
-func newService(c *service.Chassis, store Store, books []Book) (*Service, error) {
+// New returns the recommendations for the shop's books, worked out from the history in the database if there is one.
+func New(cfg Config, c *service.Chassis) (*Service, error) {
 	// Nobody is served yet, so there is no request whose context this could have.
 	ctx, cancel := context.WithTimeout(context.Background(), startWithin)
 	defer cancel()
+	store, err := openStore(ctx, cfg.DatabaseURL, c)
+	if err != nil {
+		return nil, fmt.Errorf("recommendations: %w", err)
+	}
+	return newService(ctx, c, store, booksOnSale())
+}
+
+func openStore(ctx context.Context, url string, c *service.Chassis) (Store, error) {
+	if url == "" {
+		return new(Memory), nil
+	}
+	if err := postgres.Prepare(ctx, url, "recommendations", migrations, nil); err != nil {
+		return nil, err
+	}
+	db, err := c.OpenDatabase(url, Database)
+	return &Postgres{db}, err
+}
+
+func newService(ctx context.Context, c *service.Chassis, store Store, books []Book) (*Service, error) {
 	var first []Order
 	for _, order := range seed.Orders(historySeed, historyOrders) {
 		first = append(first, order)

@@ -25,7 +25,7 @@ func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 // open returns the service on a chassis that takes ownWork for each answer and binds free ports if it is run.
 func open(t *testing.T, ownWork time.Duration) (*Service, *service.Chassis) {
 	t.Helper()
-	cfg := Config{service.Defaults("recommendations")}
+	cfg := Config{Config: service.Defaults("recommendations")}
 	cfg.Addr, cfg.AdminAddr, cfg.OwnWork = "127.0.0.1:0", "127.0.0.1:0", ownWork
 	c, err := service.New("recommendations", cfg.Config, service.AnnounceTo(io.Discard), service.LogTo(io.Discard))
 	if err != nil {
@@ -77,7 +77,7 @@ func TestRelatedAnswers(t *testing.T) {
 // A book that nothing is related to has an empty list, not null: a consumer need not know the difference.
 func TestRelatedOfALonelyBook(t *testing.T) {
 	_, c := open(t, 0)
-	s, err := newService(c, new(Memory), []Book{{ID: "alone"}})
+	s, err := newService(t.Context(), c, new(Memory), []Book{{ID: "alone"}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -111,7 +111,7 @@ func TestOffersAnswer(t *testing.T) {
 // A shop that has sold nothing of what it has now offers an empty list, not null.
 func TestNothingToOffer(t *testing.T) {
 	_, c := open(t, 0)
-	s, err := newService(c, new(Memory), []Book{{ID: "alone"}})
+	s, err := newService(t.Context(), c, new(Memory), []Book{{ID: "alone"}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -265,7 +265,7 @@ func TestHistoryComesFromTheStore(t *testing.T) {
 	if err := store.Seed(t.Context(), history); err != nil {
 		t.Fatal(err)
 	}
-	s, err := newService(c, store, booksOnSale())
+	s, err := newService(t.Context(), c, store, booksOnSale())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -276,7 +276,7 @@ func TestHistoryComesFromTheStore(t *testing.T) {
 		t.Errorf("offers, as the store says (-want +got)\n%s", diff)
 	}
 	for _, broken := range []Store{brokenStore{seed: errBroken}, brokenStore{orders: errBroken}} {
-		if _, err := newService(c, broken, booksOnSale()); !errors.Is(err, errBroken) {
+		if _, err := newService(t.Context(), c, broken, booksOnSale()); !errors.Is(err, errBroken) {
 			t.Errorf("error %v, want that of the store", err)
 		}
 	}
@@ -289,10 +289,12 @@ type brokenStore struct{ seed, orders error }
 func (b brokenStore) Seed(context.Context, []Order) error     { return b.seed }
 func (b brokenStore) Orders(context.Context) ([]Order, error) { return nil, b.orders }
 
-// A leaf depends on nobody, and its routes fit their budgets.
+// A leaf waits for nobody while it is asked, and its routes fit their budgets.
 func TestIsALeaf(t *testing.T) {
-	if len(Dependencies) != 0 {
-		t.Errorf("%d dependencies, want none", len(Dependencies))
+	for _, e := range Dependencies {
+		if !e.Background {
+			t.Errorf("%s is waited for", e.Dependency)
+		}
 	}
 	if err := defence.CheckRoutes(Routes); err != nil {
 		t.Error(err)

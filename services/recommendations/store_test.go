@@ -7,13 +7,44 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/go-cmp/cmp/cmpopts"
+
+	"example.com/holdfast/internal/pgtest"
+	"example.com/holdfast/internal/postgres"
+	"example.com/holdfast/pkg/resilience"
 )
 
-func TestMemoryIsAStore(t *testing.T) {
-	testStore(t, func(*testing.T) Store { return new(Memory) })
+// Every store, by name.
+func TestStore(t *testing.T) {
+	t.Run("memory", func(t *testing.T) { testStore(t, func(*testing.T) Store { return new(Memory) }) })
+	t.Run("postgres", func(t *testing.T) { testStore(t, func(t *testing.T) Store { return postgresAt(t, database.Copy(t)) }) })
+}
+
+// database is one with the tables, and nothing in them.
+var database = pgtest.Template{Prepare: func(ctx context.Context, url string) error {
+	return postgres.Prepare(ctx, url, "recommendations", migrations, nil)
+}}
+
+// postgresAt returns a store with all the time in the world, for many at once: the service's own bounds are for one.
+func postgresAt(t *testing.T, url string) *Postgres {
+	t.Helper()
+	dep, err := resilience.New(Database.Dependency, resilience.Policy{Timeout: time.Minute, Slots: resilience.Unlimited})
+	if err != nil {
+		t.Fatal(err)
+	}
+	db, err := postgres.Open(url, 4, dep)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := db.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+	return &Postgres{db}
 }
 
 // testStore holds a store to the contract of Store. open returns an empty one that nobody else uses.
