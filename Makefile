@@ -10,7 +10,7 @@ CC_FOUND := $(shell command -v $$($(GO) env CC 2>/dev/null) 2>/dev/null)
 RACE     := $(if $(CC_FOUND),-race)
 
 .DEFAULT_GOAL := help
-.PHONY: help build test breakages fuzz lint run demo proof proof-full ablation endurance smoke bench go-ready race-ready
+.PHONY: help build test breakages fuzz lint run demo proof proof-full ablation endurance report pictures smoke bench go-ready race-ready
 
 help: ## Show this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## /{printf "  make %-10s %s\n", $$1, $$2}' Makefile
@@ -36,6 +36,12 @@ ablation: build ## What each defence is worth: alone, missing, together, about t
 
 endurance: build ## Five minutes with recommendations held, at two fifths of the capacity measured before
 	@bin/holdfast loadtest endurance --json out/endurance.json
+
+report: build ## Tell what make proof and make ablation have shown: out/report.html, out/report.md and a line
+	@bin/holdfast loadtest report out
+
+pictures: build ## Draw the README's picture from out/ninety-seconds.json, as make demo or make proof left it
+	@bin/holdfast loadtest picture out/ninety-seconds.json docs/pictures
 
 smoke: build ## The short proof: undefended against defended, 20 s of fault
 	@bin/holdfast loadtest run ninety-seconds --acts off,on --fault-seconds 20

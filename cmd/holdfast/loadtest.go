@@ -20,6 +20,8 @@ type loadtestCommand struct {
 	Ablate    loadtestAblateCommand    `cmd:"" help:"Play a scenario's fault with all defences, with none, with each alone and with each missing: what each is worth."`
 	Endurance loadtestEnduranceCommand `cmd:"" help:"Measure the capacity, then send two fifths of it for five minutes while recommendations is held. Exit codes as of run."`
 	Capacity  loadtestCapacityCommand  `cmd:"" help:"Measure what the defences cost: book pages a second with all and with none, turn about."`
+	Report    loadtestReportCommand    `cmd:"" help:"Tell what the results in a directory have shown: as a page, as Markdown, and as a line."`
+	Picture   loadtestPictureCommand   `cmd:"" help:"Draw a result's acts against each other, for a README."`
 	List      loadtestListCommand      `cmd:"" help:"List the scenarios."`
 }
 
@@ -29,6 +31,7 @@ type loadtestRunCommand struct {
 	Defences     string   `placeholder:"EXPR" help:"Instead of the acts a single one with these defences, as all,-timeouts,-deadlines. Prints what happens and judges nothing."`
 	FaultSeconds float64  `placeholder:"N" help:"The length of the fault. Default: the scenario's."`
 	Target       string   `placeholder:"local|compose|FILE" help:"Load a shop that is open, as other commands find it, instead of opening a fresh one for each act."`
+	HTML         string   `name:"html" placeholder:"FILE" help:"Write the result to FILE as a page: pictures and tables, one file that needs no network."`
 	measureFlags
 }
 
@@ -78,15 +81,24 @@ func (c *loadtestRunCommand) Run(ctx context.Context, t terminal) error {
 	if c.Target != "" && len(o.Acts) == 0 && c.Defences == "" {
 		o.Acts = []string{scenario.Acts[len(scenario.Acts)-1].Name}
 	}
-	return c.measure(ctx, t, func(fresh loadtest.Opener) (report, error) {
+	var found *loadtest.Result
+	err = c.measure(ctx, t, func(fresh loadtest.Opener) (report, error) {
 		o.Open = fresh
 		if c.Target != "" {
 			o.Open = func(ctx context.Context, _ loadtest.Environment) (loadtest.Shop, error) {
 				return targetFlag{c.Target}.addresses(ctx)
 			}
 		}
-		return loadtest.Run(ctx, scenario, o)
+		var err error
+		found, err = loadtest.Run(ctx, scenario, o)
+		return found, err
 	})
+	if c.HTML != "" && found != nil {
+		if err := writeRun(c.HTML, found, scenario); err != nil {
+			return err
+		}
+	}
+	return err
 }
 
 func (c *loadtestCapacityCommand) Run(ctx context.Context, t terminal) error {
