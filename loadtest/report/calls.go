@@ -63,8 +63,8 @@ const maxLines = 6
 // slots draws the calls in flight as a share of each dependency's slots; of those that had none, or had none at first,
 // the number.
 func slots(a *loadtest.ActResult, t timeline) (limited, unlimited chart) {
-	limited = chart{title: "Slots in use, of those there are", unit: " %", top: 100, time: t, marks: bare(predictions(a))}
-	unlimited = chart{title: "Calls in flight, where slots are not limited", time: t, marks: bare(predictions(a))}
+	limited = chart{title: "Slots in use, of those there are", unit: " %", top: 100, time: t, marks: unnamed(predictions(a))}
+	unlimited = chart{title: "Calls in flight, where slots are not limited", time: t, marks: unnamed(predictions(a))}
 	all := calls(a)
 	busiest := func(d called) int { return slices.Max(append([]int{0}, d.InUse...)) }
 	slices.SortStableFunc(all, func(a, b called) int { return cmp.Compare(busiest(b), busiest(a)) })

@@ -49,8 +49,8 @@ type size struct{ width, height vg.Length }
 
 var (
 	small  = size{400, 210} // three beside each other on a screen, two on paper, one on a phone
-	wide   = size{820, 250} // across a page
-	narrow = size{400, 300} // across a phone
+	wide   = size{820, 210} // across a page
+	narrow = size{400, 260} // across a phone
 )
 
 // The ways to draw a line, told apart without colour.

@@ -151,7 +151,11 @@ func sideBySide(acts []loadtest.ActResult) chart {
 		l := series{name: acts[i].Name, points: goodAlong(&acts[i], t)}
 		l.tone, l.dashes = stroke(i)
 		l.value = newest(l.points, " %")
-		c.lines, c.marks, times = append(c.lines, l), append(c.marks, bare(t.marks)...), append(times, t)
+		for _, m := range t.marks {
+			m.name = acts[i].Name + ": " + m.name
+			c.marks = append(c.marks, m)
+		}
+		c.lines, times = append(c.lines, l), append(times, t)
 	}
 	if len(times) > 0 {
 		c.time = together(times[0], times[1:]...)
@@ -162,7 +166,7 @@ func sideBySide(acts []loadtest.ActResult) chart {
 // workers draws the workers in use as a share of each service's limit, with the line that Little's law predicts; of
 // services without a limit, the number.
 func workers(r *Report, run *loadtest.Result, a *loadtest.ActResult, t timeline) (limited, unlimited chart) {
-	limited = chart{title: "Workers in use, of those there are", unit: " %", top: 100, time: t, marks: bare(predictions(a))}
+	limited = chart{title: "Workers in use, of those there are", unit: " %", top: 100, time: t, marks: unnamed(predictions(a))}
 	unlimited = chart{title: "Requests in progress, where workers are not limited", time: t}
 	lines := littleLines(r.Scenarios[run.Scenario], a, t)
 	simulated := r.simulated(run.Scenario, a.Name)
@@ -206,8 +210,8 @@ func computedLine(points []point, factor float64) series {
 	return series{points: scaled, tone: accent, width: .8, dashes: []vg.Length{3, 2}, computed: true}
 }
 
-// bare returns marks without their names, for a picture that only recalls them.
-func bare(marks []mark) []mark {
+// unnamed returns marks without their names, for a picture that only recalls them.
+func unnamed(marks []mark) []mark {
 	marks = slices.Clone(marks)
 	for i := range marks {
 		marks[i].name = ""

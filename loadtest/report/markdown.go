@@ -12,9 +12,9 @@ func (r *Report) WriteMarkdown(w io.Writer) error {
 	var b strings.Builder
 	fmt.Fprintf(&b, "# %s\n\n**%s %s.** %s: %s\n", text(p.Title), p.Verdict.Shape, strings.ToUpper(p.Verdict.Word), text(p.Claim),
 		text(lowered(p.Conclusion)))
-	rows := [][]string{{"scenario", "verdict", "good while it was tested", "no worker left, predicted → measured", "bars"}}
+	rows := [][]string{{"scenario", "verdict", "good meanwhile", "predicted → measured", "bars"}}
 	for _, v := range p.Runs {
-		rows = append(rows, []string{v.Name, v.Verdict.Word, v.good(), v.saturations(), fmt.Sprintf("%d of %d", v.Held, v.Held+v.Missed)})
+		rows = append(rows, []string{v.Name, v.Verdict.Word, v.good(), v.compared(), fmt.Sprintf("%d of %d", v.Held, v.Held+v.Missed)})
 	}
 	table(&b, rows)
 	for _, v := range p.Runs {
@@ -70,11 +70,11 @@ func (v runView) good() string {
 	return strings.Join(parts, " · ")
 }
 
-// saturations tells of each act which services had no worker left.
-func (v runView) saturations() string {
+// compared tells of each act what was predicted.
+func (v runView) compared() string {
 	var parts []string
 	for _, c := range v.Comparisons {
-		parts = append(parts, fmt.Sprintf("%s: %s %s → %s", c.Act, c.Service, c.Predicted, c.Measured))
+		parts = append(parts, fmt.Sprintf("%s: %s %s → %s", c.Act, c.Of, c.Predicted, c.Measured))
 	}
 	return strings.Join(parts, " · ")
 }

@@ -51,18 +51,18 @@ type figure struct {
 }
 
 type runView struct {
-	ID, Name, About, Conclusion string
-	Verdict                     verdict
-	Reasons                     []string
-	Acts                        []actView
-	Picture                     *picture
-	Comparisons                 []comparisonRow
-	Bars                        []loadtest.BarResult
-	Held, Missed                int
-	Machine, Again              string
+	ID, Name, Brief, About, Conclusion string
+	Verdict                            verdict
+	Reasons                            []string
+	Acts                               []actView
+	Picture                            *picture
+	Comparisons                        []comparisonRow
+	Bars                               []loadtest.BarResult
+	Held, Missed                       int
+	Machine, Again                     string
 }
 
-type comparisonRow struct{ Act, Service, Predicted, Measured, Off, Simulated string }
+type comparisonRow struct{ Act, Of, Predicted, Measured, Off, Simulated string }
 
 func (r *Report) page() page {
 	p := page{
@@ -89,8 +89,13 @@ func overview(run *loadtest.Result) *picture {
 	return &picture{Title: c.title, Note: c.note, Wide: c.inline(wide), Narrow: c.inline(narrow)}
 }
 
-// overviewOf sets off against on where a run has both, else all of its acts side by side.
+// overviewOf sets off against on where a run has both, else all of its acts side by side. A lone act has nothing beside
+// it.
 func overviewOf(run *loadtest.Result) chart {
+	if len(run.Acts) == 1 {
+		a := &run.Acts[0]
+		return served(a, nil, timelineOf(a))
+	}
 	off, on := pair(run)
 	if off == nil || len(run.Acts) > 2 && off.Name != "off" {
 		return sideBySide(run.Acts)
@@ -102,9 +107,25 @@ func overviewOf(run *loadtest.Result) chart {
 	return c
 }
 
+// brief is the first sentence of a text, or the first two where the first does not tell enough to be alone.
+func brief(text string) string {
+	const enough = 70 // letters
+	end := 0
+	for range 2 {
+		i := strings.Index(text[end:], ". ")
+		if i < 0 {
+			return text
+		}
+		if end += i + 1; end > enough {
+			break
+		}
+	}
+	return text[:end]
+}
+
 func (r *Report) runView(run *loadtest.Result, id string, open bool) runView {
 	v := runView{
-		ID: id, Name: run.Scenario, About: run.About, Verdict: verdict(said[run.Verdict]), Reasons: run.Reasons,
+		ID: id, Name: run.Scenario, Brief: brief(run.About), About: run.About, Verdict: verdict(said[run.Verdict]), Reasons: run.Reasons,
 		Bars: run.Bars, Machine: machine(run), Again: again(run, r.Scenarios[run.Scenario]),
 	}
 	one := Report{Results: []*loadtest.Result{run}}
@@ -116,8 +137,8 @@ func (r *Report) runView(run *loadtest.Result, id string, open bool) runView {
 	}
 	for _, c := range r.comparisons(run) {
 		v.Comparisons = append(v.Comparisons, comparisonRow{
-			Act: c.act, Service: c.service, Predicted: seconds(c.predicted), Measured: seconds(c.measured),
-			Off: off(c.measured, c.predicted), Simulated: seconds(c.simulated),
+			Act: c.act, Of: c.of, Predicted: c.text(c.predicted), Measured: c.text(c.measured),
+			Off: off(c.measured, c.predicted), Simulated: c.text(c.simulated),
 		})
 	}
 	for i := range run.Acts {

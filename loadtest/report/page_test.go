@@ -128,3 +128,19 @@ func TestHostileNamesStayText(t *testing.T) {
 		t.Error("the hostile name is not there at all")
 	}
 }
+
+// A table has room for one sentence: the first, and the second where the first is too short to tell anything.
+func TestBrief(t *testing.T) {
+	long := strings.Repeat("long ", 15) + "sentence."
+	for text, want := range map[string]string{
+		"":     "",
+		"One.": "One.",
+		"Recommendations is held. It dies. It is mourned.": "Recommendations is held. It dies.",
+		long + " Another.":           long,
+		"It takes 1.5 s and no more": "It takes 1.5 s and no more",
+	} {
+		if got := brief(text); got != want {
+			t.Errorf("%q: %q, want %q", text, got, want)
+		}
+	}
+}

@@ -68,6 +68,9 @@ func Read(dir string) (*Report, error) {
 		return nil, fmt.Errorf("%s holds no result: 'holdfast loadtest proof --out %[1]s' writes some", dir)
 	}
 	slices.SortFunc(r.Results, func(a, b *loadtest.Result) int { return strings.Compare(a.Scenario, b.Scenario) })
+	leading := r.leading() // is told of first, as its picture stands first
+	at := slices.Index(r.Results, leading)
+	r.Results = slices.Insert(slices.Delete(r.Results, at, at+1), 0, leading)
 	return r, r.addScenarios()
 }
 

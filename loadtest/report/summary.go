@@ -2,7 +2,9 @@ package report
 
 import (
 	"fmt"
+	"maps"
 	"math"
+	"slices"
 	"strings"
 
 	"example.com/holdfast/loadtest"
@@ -101,12 +103,14 @@ func percent(share float64) string {
 	return fmt.Sprintf("%.1f %%", p)
 }
 
-// comparison is a saturation, predicted, measured and simulated, in seconds from the fault; NaN where there is none.
+// comparison is a figure that was predicted, measured or simulated. It is NaN where it was not.
 type comparison struct {
-	act, service                   string
+	act, of                        string
 	predicted, measured, simulated float64
+	text                           func(float64) string
 }
 
+// comparisons are the seconds at which services of a run had no worker left, and what else was predicted of it.
 func (r *Report) comparisons(run *loadtest.Result) []comparison {
 	var all []comparison
 	for i := range run.Acts {
@@ -116,19 +120,33 @@ func (r *Report) comparisons(run *loadtest.Result) []comparison {
 			simulated = s.Measured.SaturationS
 		}
 		told := map[string]float64{} // with a second to sort by: the measured one, else the predicted
-		for _, seconds := range []map[string]float64{simulated, a.Predicted.SaturationS, a.Measured.SaturationS} {
-			for service, at := range seconds {
-				told[service] = at
-			}
+		for _, at := range []map[string]float64{simulated, a.Predicted.SaturationS, a.Measured.SaturationS} {
+			maps.Copy(told, at)
 		}
 		for _, service := range bySecond(told) {
 			all = append(all, comparison{
-				act: a.Name, service: service, predicted: value(a.Predicted.SaturationS, service),
-				measured: value(a.Measured.SaturationS, service), simulated: value(simulated, service),
+				act: a.Name, of: service + " full", predicted: value(a.Predicted.SaturationS, service),
+				measured: value(a.Measured.SaturationS, service), simulated: value(simulated, service), text: seconds,
+			})
+		}
+		for _, name := range slices.Sorted(maps.Keys(a.Predicted.Values)) {
+			all = append(all, comparison{
+				act: a.Name, of: name, predicted: a.Predicted.Values[name], measured: measuredValue(a, name), simulated: math.NaN(),
+				text: bare,
 			})
 		}
 	}
 	return all
+}
+
+// measuredValue is what was measured of a prediction, in the phase whose bar asked for it.
+func measuredValue(a *loadtest.ActResult, name string) float64 {
+	for _, p := range a.Phases {
+		if v, ok := a.Measured.Values[name+" in "+p.Name]; ok {
+			return v
+		}
+	}
+	return math.NaN()
 }
 
 func value(of map[string]float64, name string) float64 {
@@ -145,10 +163,19 @@ func seconds(v float64) string {
 	return fmt.Sprintf("%.2f s", v)
 }
 
+// bare is a number whose unit its name tells.
+func bare(v float64) string {
+	if math.IsNaN(v) {
+		return "–"
+	}
+	return number(v)
+}
+
 // off is how far a value is from another, as text: "+1.2 %".
 func off(v, from float64) string {
 	if math.IsNaN(v) || math.IsNaN(from) || from == 0 {
 		return "–"
 	}
-	return fmt.Sprintf("%+.1f %%", 100*(v-from)/from)
+	percent := math.Round(1000*(v-from)/from) / 10
+	return fmt.Sprintf("%+.1f %%", percent+0) // + 0: nothing has no sign
 }
