@@ -61,8 +61,9 @@ fuzz: go-ready ## Throw noise at everything that reads what others send: FUZZ_TI
 bench: go-ready ## Measure a guarded call beside what people use today: about three minutes
 	@cd bench && $(GO) run . -json ../out/bench.json
 
-lint: go-ready $(LINT) ## Run the linters of .golangci.yml
+lint: go-ready $(LINT) ## Run the linters of .golangci.yml, and our own (docs/unbounded.md)
 	@$(LINT) run ./...
+	@$(GO) build -trimpath -o bin/unbounded ./cmd/unbounded && bin/unbounded ./...
 
 # Installed from a version, not required by go.mod: the linter and its licence stay out of the module.
 $(LINT): Makefile

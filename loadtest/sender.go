@@ -84,6 +84,7 @@ func newTransport(patience time.Duration) *http.Transport {
 func (s *sender) run(ctx context.Context) <-chan struct{} {
 	s.ctx = ctx
 	attacker := vegeta.NewAttacker(
+		//unbounded:allow clienttimeout "every visit ends with its person's patience"
 		vegeta.Client(&http.Client{Transport: s, CheckRedirect: func(*http.Request, []*http.Request) error {
 			return http.ErrUseLastResponse
 		}}),

@@ -40,7 +40,7 @@ func newBreaker(rules Breaker, slots int, flight *flight, now time.Time) *breake
 	b := &breaker{rules: rules, slots: slots, flight: flight, window: window{start: now, length: rules.Window}}
 	b.machine = gobreaker.NewTwoStepCircuitBreaker[struct{}](gobreaker.Settings{
 		MaxRequests:   uint32(max(1, rules.Probes)),
-		Timeout:       1, // ns: probesAt keeps the time
+		Timeout:       time.Nanosecond, // probesAt keeps the time
 		ReadyToTrip:   func(gobreaker.Counts) bool { return true },
 		IsExcluded:    func(err error) bool { return err == errNeutral },
 		OnStateChange: func(_ string, _, to gobreaker.State) { b.enter(to, time.Now()) },

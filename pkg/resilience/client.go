@@ -18,6 +18,7 @@ import (
 //
 // Redirects are not followed: a dependency is one destination.
 func (e *Endpoint) Client() *http.Client {
+	//unbounded:allow clienttimeout "the policy bounds each request, unless it is Unbounded by name"
 	return &http.Client{
 		Transport:     guarded{e},
 		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
