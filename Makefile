@@ -10,7 +10,7 @@ CC_FOUND := $(shell command -v $$($(GO) env CC 2>/dev/null) 2>/dev/null)
 RACE     := $(if $(CC_FOUND),-race)
 
 .DEFAULT_GOAL := help
-.PHONY: help build test breakages fuzz lint run demo proof proof-full ablation endurance report pictures smoke bench go-ready race-ready
+.PHONY: help build test breakages fuzz lint shapes run demo proof proof-full ablation endurance report pictures smoke bench go-ready race-ready
 
 help: ## Show this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## /{printf "  make %-10s %s\n", $$1, $$2}' Makefile
@@ -64,6 +64,9 @@ bench: go-ready ## Measure a guarded call beside what people use today: about th
 lint: go-ready $(LINT) ## Run the linters of .golangci.yml, and our own (docs/unbounded.md)
 	@$(LINT) run ./...
 	@$(GO) build -trimpath -o bin/unbounded ./cmd/unbounded && bin/unbounded ./...
+
+shapes: go-ready $(LINT) ## Print what unbounded and other linters say of each shape of unbounded call
+	@$(GO) run ./lint/shapes -golangci-lint $(LINT)
 
 # Installed from a version, not required by go.mod: the linter and its licence stay out of the module.
 $(LINT): Makefile
