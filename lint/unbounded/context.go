@@ -138,11 +138,22 @@ func (s *survey) limited(call *ast.CallExpr) (found []ast.Expr) {
 // atHand is the context of the request that is being served at c, as code, if there is one: from the parameters of
 // the functions around, up to one that is started or deferred to go on without its caller.
 func (s *survey) atHand(c inspector.Cursor) (code string, param *types.Var) {
-	for e := range c.Enclosing((*ast.FuncLit)(nil), (*ast.FuncDecl)(nil), (*ast.GoStmt)(nil), (*ast.DeferStmt)(nil)) {
+	for e := range c.Enclosing((*ast.FuncLit)(nil), (*ast.FuncDecl)(nil), (*ast.GoStmt)(nil), (*ast.DeferStmt)(nil),
+		(*ast.CommClause)(nil), (*ast.IfStmt)(nil)) {
 		var signature *ast.FuncType
 		switch n := e.Node().(type) {
 		case *ast.GoStmt, *ast.DeferStmt:
 			return "", nil
+		case *ast.CommClause:
+			if n.Comm != nil && s.asksWhetherOver(n.Comm) {
+				return "", nil
+			}
+			continue
+		case *ast.IfStmt:
+			if s.asksWhetherOver(n.Cond) {
+				return "", nil
+			}
+			continue
 		case *ast.FuncLit:
 			if s.outlives(e) {
 				return "", nil
@@ -164,6 +175,18 @@ func (s *survey) atHand(c inspector.Cursor) (code string, param *types.Var) {
 		}
 	}
 	return "", nil
+}
+
+// asksWhetherOver tells a condition on the end of a context: what follows may well need another.
+func (s *survey) asksWhetherOver(n ast.Node) bool {
+	found := false
+	ast.Inspect(n, func(n ast.Node) bool {
+		if sel, ok := n.(*ast.SelectorExpr); ok && isContext(s.info.TypeOf(sel.X)) {
+			found = found || sel.Sel.Name == "Done" || sel.Sel.Name == "Err"
+		}
+		return !found
+	})
+	return found
 }
 
 // outlives tells a function literal that runs when its caller's context is over.

@@ -69,7 +69,7 @@ func nameAt(use inspector.Cursor) *ast.Ident {
 
 // isHarmlessDefault tells a use of the default client that sends nothing with it, or only within a deadline.
 func (s *survey) isHarmlessDefault(use inspector.Cursor) bool {
-	if isCompared(use) || isAssigned(use) {
+	if isCompared(use) || isAssigned(use) || isBlank(s.destination(use, 0)) || s.isFieldRead(use) {
 		return true
 	}
 	if name, call := methodCall(use); call != nil {
@@ -80,6 +80,15 @@ func (s *survey) isHarmlessDefault(use inspector.Cursor) bool {
 		return len(s.given(copied, "Timeout")) > 0
 	}
 	return false
+}
+
+// isFieldRead tells whether only a field is taken out of the struct at c.
+func (s *survey) isFieldRead(c inspector.Cursor) bool {
+	if c.ParentEdgeKind() != edge.SelectorExpr_X {
+		return false
+	}
+	selection := s.info.Selections[c.Parent().Node().(*ast.SelectorExpr)]
+	return selection != nil && selection.Kind() == types.FieldVal
 }
 
 // isCompared tells whether the expression at c is only compared with another.

@@ -8,8 +8,8 @@ var handlerContext = Rule{
 
 The call goes on when the person who asked has left, and the request's deadline does not end it. The rule looks into
 functions that are given a context, an *http.Request, or what a web framework or gRPC hands to a handler; work that is
-started or deferred to outlive its caller (go, defer, context.AfterFunc) is left alone, and so is a Background that is
-given a timeout first.`,
+started or deferred to outlive its caller (go, defer, context.AfterFunc) is left alone, and so is what is done once the
+context is over (case <-ctx.Done(), if ctx.Err() != nil), and a Background that is given a timeout first.`,
 	check: checkHandlerContext,
 }
 

@@ -37,8 +37,8 @@ func (s *survey) making(name string) iter.Seq[made] {
 func (s *survey) madeAt(c inspector.Cursor, name string) (all []made) {
 	switch n := c.Node().(type) {
 	case *ast.CompositeLit:
-		if isValueOf(s.info.TypeOf(n), name) {
-			all = append(all, made{c, n, n, s.destination(c, 0)})
+		if as := s.destination(c, 0); isValueOf(s.info.TypeOf(n), name) && !isBlank(as) && !isCompared(c) {
+			all = append(all, made{c, n, n, as})
 		}
 	case *ast.CallExpr:
 		if len(n.Args) == 1 && s.isBuiltin(n.Fun, "new") && s.info.Types[n.Args[0]].IsType() &&
@@ -61,12 +61,15 @@ func (s *survey) madeAt(c inspector.Cursor, name string) (all []made) {
 func (s *survey) zeros(c inspector.Cursor, names []*ast.Ident, name string) (all []made) {
 	for _, id := range names {
 		obj := s.info.Defs[id] // of an embedded field too: the name of its type declares it
-		if obj != nil && isValueOf(obj.Type(), name) && len(s.origins[obj]) == 0 {
+		if obj != nil && id.Name != "_" && isValueOf(obj.Type(), name) && len(s.origins[obj]) == 0 {
 			all = append(all, made{c, id, nil, obj})
 		}
 	}
 	return all
 }
+
+// isBlank tells the variable _, which is declared to prove that a type has certain methods.
+func isBlank(obj types.Object) bool { return obj != nil && obj.Name() == "_" }
 
 func fieldNames(f *ast.Field) []*ast.Ident {
 	if len(f.Names) > 0 {

@@ -19,7 +19,8 @@ A time.Duration counts nanoseconds. Timeout: 5 fails every call before it has be
 timeout away; Timeout: 0 of an http.Client or a net.Dialer is no timeout at all. The rule looks at whatever is called a
 timeout or a deadline and is a time.Duration: fields, variables and parameters, those of other libraries and your own.
 It reports constants below a millisecond that are written without a unit, and conversions of a number whose name says
-that it counts seconds, milliseconds or minutes.`,
+that it counts seconds, milliseconds or minutes. A variable or field that is multiplied by its unit where it is used is
+left alone.`,
 	check: checkTinyTimeout,
 }
 
@@ -95,7 +96,7 @@ func (j *judge) checkArguments(c inspector.Cursor, call *ast.CallExpr) {
 		if i >= params.Len() {
 			return
 		}
-		if f.FullName() == "net/http.TimeoutHandler" && i == 1 || isTimeout(params.At(i)) {
+		if f.FullName() == "net/http.TimeoutHandler" && i == 1 || isTimeout(params.At(i)) && !j.scaled[params.At(i)] {
 			j.checkValue(shortName(f), arg, zeroIsNone[f.FullName()])
 		}
 	}
@@ -110,7 +111,7 @@ var zeroIsNone = map[string]bool{
 
 // checkDuration looks at the value given to a timeout; owner is the struct that it is a field of, if it is one.
 func (j *judge) checkDuration(to types.Object, owner string, value ast.Expr) {
-	if !isTimeout(to) {
+	if !isTimeout(to) || j.scaled[to] {
 		return
 	}
 	name := to.Name()

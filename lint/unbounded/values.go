@@ -33,6 +33,7 @@ type values struct {
 	origins  map[types.Object][]origin
 	settings map[types.Object][]setting
 	onward   map[types.Object][]types.Object // the variables and fields that are given this one
+	scaled   map[types.Object]bool           // those that are multiplied by a duration: they count units
 }
 
 func newValues(info *types.Info, files []inspector.Cursor) *values {
@@ -41,10 +42,16 @@ func newValues(info *types.Info, files []inspector.Cursor) *values {
 		origins:  map[types.Object][]origin{},
 		settings: map[types.Object][]setting{},
 		onward:   map[types.Object][]types.Object{},
+		scaled:   map[types.Object]bool{},
 	}
 	for _, f := range files {
-		for c := range f.Preorder((*ast.AssignStmt)(nil), (*ast.ValueSpec)(nil), (*ast.CompositeLit)(nil)) {
+		for c := range f.Preorder(
+			(*ast.AssignStmt)(nil), (*ast.ValueSpec)(nil), (*ast.CompositeLit)(nil), (*ast.BinaryExpr)(nil)) {
 			switch n := c.Node().(type) {
+			case *ast.BinaryExpr:
+				if n.Op == token.MUL && nameOf(info.TypeOf(n)) == "time.Duration" {
+					v.scaled[v.object(n.X)], v.scaled[v.object(n.Y)] = true, true
+				}
 			case *ast.AssignStmt:
 				if n.Tok == token.ASSIGN || n.Tok == token.DEFINE {
 					v.assign(n.Lhs, n.Rhs)

@@ -132,6 +132,9 @@ func byAnother() *http.Client {
 	return c
 }
 
+// That a client has certain methods is no client.
+var _ interface{ CloseIdleConnections() } = &http.Client{}
+
 // Bounded by the transport.
 
 func headerTimeout() *http.Client {

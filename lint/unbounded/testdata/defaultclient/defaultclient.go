@@ -72,6 +72,10 @@ func copiedAsItIs() *http.Client {
 	return &c
 }
 
+func transport() http.RoundTripper { return http.DefaultClient.Transport } // sends nothing
+
+var _ interface{ CloseIdleConnections() } = http.DefaultClient
+
 func closeIdle() { http.DefaultClient.CloseIdleConnections() }
 
 // A method called Get is not http.Get.

@@ -91,6 +91,17 @@ func outlives(ctx context.Context) {
 	context.AfterFunc(ctx, func() { db.ExecContext(context.Background(), "DELETE FROM locks") })
 }
 
+func whenItIsOver(ctx context.Context, done chan struct{}) {
+	select {
+	case <-ctx.Done():
+		db.ExecContext(context.Background(), "DELETE FROM locks")
+	case <-done:
+	}
+	if ctx.Err() != nil {
+		db.ExecContext(context.Background(), "DELETE FROM locks")
+	}
+}
+
 func inside(ctx context.Context) { remember(context.Background()) }
 
 func remember(ctx context.Context) { _ = ctx.Value("x") }

@@ -71,6 +71,23 @@ func right(ctx context.Context, p Policy, timeout time.Duration, nanoseconds int
 	context.WithTimeout(ctx, 5*time.Second)
 }
 
+// Durations that count seconds, and are multiplied by their unit where they are used.
+
+const thirty time.Duration = 30
+
+type counted struct{ Timeout time.Duration }
+
+func use(c counted) time.Duration { return c.Timeout * time.Second }
+
+var (
+	usedAsSeconds = use(counted{Timeout: 30})
+	client        = http.Client{Timeout: thirty * time.Second}
+)
+
+func retry(timeout time.Duration) { time.Sleep(time.Second * timeout) }
+
+func retried() { retry(30) }
+
 // Zero is a choice where it does not mean for ever.
 func zeros(ctx context.Context) {
 	_ = http.Server{ReadHeaderTimeout: time.Second, WriteTimeout: 0}
