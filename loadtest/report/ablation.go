@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"html/template"
 	"maps"
+	"math"
 	"slices"
 	"strings"
 
@@ -17,12 +18,12 @@ import (
 
 // ablationView is what each defence is worth, as a table and a picture.
 type ablationView struct {
-	Scenario, Title string
-	Verdict         verdict
-	Reasons         []string
-	Classes         []string
-	Rows            []ablationRow
-	SVG             template.HTML
+	Scenario string
+	Verdict  verdict
+	Reasons  []string
+	Classes  []string
+	Rows     []ablationRow
+	Picture  picture
 }
 
 type ablationRow struct {
@@ -36,7 +37,6 @@ func ablationViewOf(a *loadtest.Ablation) *ablationView {
 	}
 	v := &ablationView{
 		Scenario: a.Scenario, Verdict: verdict(said[a.Verdict]), Reasons: a.Reasons, Classes: ablationClasses(a),
-		Title: "Served right and in time during the fault, by what is defended",
 	}
 	for _, row := range a.Rows {
 		r := ablationRow{Group: row.Group, Defences: row.Defences, Full: fullAt(row.SaturationS)}
@@ -45,7 +45,12 @@ func ablationViewOf(a *loadtest.Ablation) *ablationView {
 		}
 		v.Rows = append(v.Rows, r)
 	}
-	v.SVG = template.HTML(coloured(ablationSVG(a, v.Classes, v.Title), inPage)) //nolint:gosec // the drawing escapes its text
+	drawn := func(width vg.Length) template.HTML {
+		svg := ablationSVG(a, v.Classes, v.Picture.Title, width)
+		return template.HTML(coloured(svg, inPage)) //nolint:gosec // the drawing escapes its text
+	}
+	v.Picture.Title = "Served right and in time during the fault, by what is defended"
+	v.Picture.Wide, v.Picture.Narrow = drawn(wide.width), drawn(narrow.width)
 	return v
 }
 
@@ -69,32 +74,45 @@ func fullAt(at map[string]float64) string {
 	return strings.Join(parts, ", ")
 }
 
-// ablationRowHeight holds a shape for each of three classes.
-const ablationRowHeight = 20
-
-// ablationSVG draws a row for each set of defences and on it a shape for each class, from 0 to 100 %.
-func ablationSVG(a *loadtest.Ablation, classes []string, title string) string {
-	s := size{wide.width, ablationRowHeight*vg.Length(len(a.Rows)) + 50}
+// ablationSVG draws a row for each set of defences and on it a shape for each class, from 0 to 100 %. Its name stands
+// before the row, or, where there is little room, above it.
+func ablationSVG(a *loadtest.Ablation, classes []string, title string, width vg.Length) string {
+	above := width < wide.width
+	height := vg.Length(20)
+	if above {
+		height = 30
+	}
+	s := size{width, height*vg.Length(len(a.Rows)) + 50}
 	p := plot.New()
 	p.BackgroundColor = nil
-	p.X.Min, p.X.Max, p.Y.Min, p.Y.Max = 0, 100, 0, float64(len(a.Rows))
+	p.X.Min, p.X.Max, p.Y.Min, p.Y.Max = 0, 100, 0, float64(max(len(a.Rows), 1))
 	house(p)
 	p.X.Tick.Marker = plot.ConstantTicks(ticks(0, 100, 5, " %"))
 	var names []plot.Tick
-	for i, row := range a.Rows {
-		names = append(names, plot.Tick{Value: float64(len(a.Rows)-i) - .5, Label: row.Defences})
+	if !above {
+		for i, row := range a.Rows {
+			names = append(names, plot.Tick{Value: float64(len(a.Rows)-i) - .5, Label: roomy(row.Defences)})
+		}
 	}
 	p.Y.Tick.Marker = plot.ConstantTicks(names)
-	p.Add(worth{a, classes})
+	p.Add(worth{a, classes, above})
 	canvas := vgsvg.New(s.width, s.height)
 	p.Draw(draw.Crop(draw.New(canvas), 0, -2*row, 0, -row-8))
 	return clean(canvas, s, title)
+}
+
+// roomy is a name that ends at the axis and does not run over it in wider letters than these.
+func roomy(name string) string {
+	style := words(ink, letter)
+	spaces := (wider - 1) * style.Width(name) / style.Width(" ")
+	return name + strings.Repeat(" ", 1+int(math.Ceil(spaces.Points())))
 }
 
 // worth draws the shapes of an ablation, and above them which is whose.
 type worth struct {
 	*loadtest.Ablation
 	classes []string
+	above   bool // stand the names
 }
 
 var shapes = []draw.GlyphDrawer{
@@ -107,6 +125,10 @@ func (w worth) Plot(c draw.Canvas, p *plot.Plot) {
 	line := draw.LineStyle{Color: rule, Width: .5}
 	for i, of := range w.Rows {
 		at := y(float64(len(w.Rows)-i) - .5)
+		if w.above {
+			at = y(float64(len(w.Rows)-i) - .75)
+			c.FillText(words(muted, letter), vg.Point{X: c.Min.X + 4, Y: at + 10}, of.Defences)
+		}
 		c.StrokeLine2(line, c.Min.X, at, c.Max.X, at)
 		if i > 0 && of.Group != w.Rows[i-1].Group {
 			edge := y(float64(len(w.Rows) - i))

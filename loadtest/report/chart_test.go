@@ -66,7 +66,9 @@ func TestAnyDataMakesAPicture(t *testing.T) {
 			for _, c := range r.charts(shortRun(), a, &notes) {
 				checkSVG(t, c.svg(c.natural()))
 			}
-			checkSVG(t, ablationSVG(&loadtest.Ablation{}, nil, "empty"))
+			for _, s := range []size{wide, narrow} {
+				checkSVG(t, ablationSVG(&loadtest.Ablation{}, nil, "empty", s.width))
+			}
 		})
 	}
 }
@@ -88,7 +90,7 @@ func TestPointsAndGaps(t *testing.T) {
 	}
 }
 
-// However the lines end, their names do not lie on each other.
+// However the lines end, their names do not lie on each other, and stay beside the picture as long as there is room.
 func TestNamesDoNotOverlap(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		var names []name
@@ -97,6 +99,18 @@ func TestNamesDoNotOverlap(t *testing.T) {
 			names = append(names, name{series: l, at: vg.Length(rapid.Float64Range(20, 200).Draw(t, "at"))})
 		}
 		spread(names, 20, 200)
+		all := vg.Length(0)
+		for _, n := range names {
+			all += n.height()
+		}
+		if n := len(names); n > 0 {
+			if last := names[n-1]; last.at-last.height()/2 < 20-row/2-1e-6 {
+				t.Fatalf("the last name is at %g, below the picture", last.at)
+			}
+			if top := names[0].at + names[0].height()/2; all <= 180 && top > 200+row+1e-6 {
+				t.Fatalf("the first name reaches to %g, above the picture", top)
+			}
+		}
 		for i := 1; i < len(names); i++ {
 			above, below := names[i-1], names[i]
 			if room := above.at - above.height()/2 - (below.at + below.height()/2); room < -1e-6 {

@@ -40,8 +40,8 @@ var tones = []struct{ name, light, dark string }{
 	first + 5: {"series-6", "#56b4e9", "#56b4e9"},
 }
 
-// RGBA is the number of the tone, as blue. The half keeps it whole through the division by which it is written.
-func (t tone) RGBA() (r, g, b, a uint32) { return 0, 0, uint32(t)*0x101 + 0x80, 0xffff }
+// RGBA is the number of the tone, as blue.
+func (t tone) RGBA() (r, g, b, a uint32) { return 0, 0, uint32(t) * 0x101, 0xffff }
 
 // placeholder is the tone as it is written into a picture.
 func (t tone) placeholder() string { return fmt.Sprintf("#0000%02X", uint8(t)) }

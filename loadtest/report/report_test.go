@@ -179,6 +179,10 @@ func TestSimulationIsHeldToItsBounds(t *testing.T) {
 		t.Error(d)
 	}
 	a, s := shortRun().Acts[0], shortRun().Acts[0]
+	s.Measured.SaturationS = map[string]float64{"catalogue": 2.3}
+	if rows := compared("small", &a, &s); rows[0].Near {
+		t.Error("2.3 s are near 2.1 s")
+	}
 	s.Measured.SaturationS = nil
 	if rows := compared("small", &a, &s); rows[0].Near {
 		t.Error("a service that never saturates in the simulation is near one that does")
