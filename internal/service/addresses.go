@@ -9,11 +9,14 @@ import (
 	"sync/atomic"
 )
 
-// Addresses is one or more base URLs of a service, "http://a:1,http://b:1", of which each attempt takes the next.
-// It unmarshals from text, so kong reads it from the environment. A copy shares the turn of the original.
+// Addresses is one or more base URLs of a service, "http://a:1,http://b:1". Each attempt of a call takes one of its
+// replicas: the one with the fewest calls under way. A chassis that depends on the service finds the replicas behind
+// a name, and leaves out one that does not answer.
+// It unmarshals from text, so kong reads it from the environment. A copy shares the replicas of the original.
 type Addresses struct {
-	urls []*url.URL
-	turn *atomic.Uint32
+	urls     []*url.URL
+	turn     *atomic.Uint32
+	replicas *replicas
 }
 
 // ParseAddresses reads a comma list of base URLs. The error names every one that is wrong.
@@ -39,7 +42,7 @@ func (a *Addresses) UnmarshalText(text []byte) error {
 			urls = append(urls, u)
 		}
 	}
-	a.urls, a.turn = urls, new(atomic.Uint32)
+	a.urls, a.turn, a.replicas = urls, new(atomic.Uint32), newReplicas(urls)
 	return errors.Join(errs...)
 }
 
@@ -70,7 +73,8 @@ func (a *Addresses) Next() *url.URL {
 }
 
 // URL joins the next base URL with a path, which may have a query: URL("/books?page=2").
-func (a *Addresses) URL(pathAndQuery string) string {
-	base := a.Next()
+func (a *Addresses) URL(pathAndQuery string) string { return join(a.Next(), pathAndQuery) }
+
+func join(base *url.URL, pathAndQuery string) string {
 	return base.Scheme + "://" + base.Host + strings.TrimSuffix(base.EscapedPath(), "/") + pathAndQuery
 }

@@ -14,8 +14,8 @@ import (
 	"example.com/holdfast/pkg/resilience"
 )
 
-// GetJSON asks an endpoint for one JSON document: inside one guarded call of e, each attempt on the next address of
-// to. pathAndQuery starts with a slash and is escaped: "/books?page=2".
+// GetJSON asks an endpoint for one JSON document: inside one guarded call of e, each attempt on the replica of to
+// that has the fewest calls under way. pathAndQuery starts with a slash and is escaped: "/books?page=2".
 //
 // An answer of 2xx is read whole, at most the policy's MaxBody, and decoded into T; unknown members are ignored, since
 // the consumer owns only the fields it reads. An answer of 4xx (429 apart) comes back as a *problem.Problem and is no
@@ -64,12 +64,14 @@ func call[T any](
 	if id == "" {
 		id = rand.Text() // background work: nobody's request, but its calls can be found in the callee's log
 	}
-	return resilience.Call(ctx, e, func(ctx context.Context) (T, error) {
-		var v T
-		req, err := http.NewRequestWithContext(ctx, method, to.URL(pathAndQuery), bytes.NewReader(body))
+	return resilience.Call(ctx, e, func(ctx context.Context) (v T, err error) {
+		at := to.replicas.take()
+		defer func() { at.giveBack(ctx, err) }()
+		req, err := http.NewRequestWithContext(ctx, method, join(at.base, pathAndQuery), bytes.NewReader(body))
 		if err != nil {
 			return v, err
 		}
+		req.Host = at.host
 		if header != nil {
 			req.Header = header.Clone()
 		}

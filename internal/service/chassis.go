@@ -52,12 +52,16 @@ type Chassis struct {
 	board    *defence.Switchboard
 	faults   *fault.Injector
 	registry *prometheus.Registry
+	metrics  *requestMetrics
 	window   *window
 	newborns newborns
 
-	work   []work
-	asks   []ask
-	routes []defence.Route
+	lookup lookup // of names of services
+
+	work    []work
+	callees []callee
+	asks    []ask
+	routes  []defence.Route
 
 	ready                 chan struct{}
 	publicAddr, adminAddr string
@@ -105,13 +109,13 @@ func New(name string, cfg Config, opts ...Option) (*Chassis, error) {
 	}
 	c := &Chassis{
 		name: name, settings: s, announce: o.announce, log: log, warnings: newSampler(log),
-		board: board, faults: fault.New(log), registry: prometheus.NewRegistry(), window: newWindow(),
-		ready: make(chan struct{}),
+		board: board, faults: fault.New(log), registry: prometheus.NewRegistry(), metrics: newRequestMetrics(),
+		window: newWindow(), lookup: net.DefaultResolver.LookupNetIP, ready: make(chan struct{}),
 	}
 	board.Admission().Refuse = refuse
 	for _, col := range []prometheus.Collector{
 		collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}),
-		board.Admission(), board.Deadline(),
+		board.Admission(), board.Deadline(), c.metrics, replicaMetrics{&c.callees},
 	} {
 		if err := c.registry.Register(col); err != nil {
 			return nil, fmt.Errorf("metrics of %s: %w", name, err)
@@ -210,7 +214,7 @@ func (c *Chassis) Run(ctx context.Context, h http.Handler) error {
 	adminServer := c.server(requestCtx, c.admin())
 	adminServer.WriteTimeout = adminWriteTimeout
 
-	failed := make(chan error, len(c.work)+4)
+	failed := make(chan error, len(c.work)+5)
 	var servers, background sync.WaitGroup
 	serve := func(name string, s *http.Server, l net.Listener) {
 		servers.Go(func() {
@@ -225,7 +229,8 @@ func (c *Chassis) Run(ctx context.Context, h http.Handler) error {
 	}
 	serve("public", publicServer, limited)
 	serve("admin", adminServer, admin)
-	for _, w := range append(slices.Clone(c.work), work{"faults", c.faults.Run}, work{"window", c.watch}) {
+	for _, w := range append(slices.Clone(c.work), work{"faults", c.faults.Run}, work{"window", c.watch},
+		work{"replicas", c.followReplicas}) {
 		background.Go(func() {
 			if err := w.fn(workCtx); err != nil && workCtx.Err() == nil {
 				failed <- fmt.Errorf("background work %s: %w", w.name, err)

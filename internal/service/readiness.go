@@ -21,10 +21,12 @@ type ask struct {
 	ask        func(context.Context) error // nil: it says yes
 }
 
-// DependsOn names a service that /readyz asks (at HealthPath, through its admission) while the defence
-// `shallow_readiness` is off: the mistake by which one slow leaf takes every caller out of the load balancer.
+// DependsOn names a service whose replicas are followed: found behind its name, and left out while they fail. /readyz
+// asks it, too (at HealthPath, through its admission), while the defence `shallow_readiness` is off: the mistake by which
+// one slow leaf takes every caller out of the load balancer.
 func (c *Chassis) DependsOn(service string, to *Addresses) {
-	c.asks = append(c.asks, ask{service, func(ctx context.Context) error { return askService(ctx, to) }})
+	c.callees = append(c.callees, callee{service, to})
+	c.asks = append(c.asks, ask{service, func(ctx context.Context) error { return askService(ctx, to.URL(HealthPath)) }})
 }
 
 // readyz tells whether this process wants requests. With the defences on it looks at nothing but itself.
@@ -74,8 +76,9 @@ func (c *Chassis) askAll(ctx context.Context) error {
 // errNoAnswer is all that a prober is told of what went wrong.
 var errNoAnswer = errors.New("does not answer")
 
-func askService(ctx context.Context, to *Addresses) error {
-	req, err := http.NewRequestWithContext(ctx, http.MethodGet, to.URL(HealthPath), nil)
+// askService asks a service for a sign of life at a URL.
+func askService(ctx context.Context, at string) error {
+	req, err := http.NewRequestWithContext(ctx, http.MethodGet, at, nil)
 	if err != nil {
 		return err
 	}

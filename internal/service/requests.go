@@ -141,7 +141,7 @@ func (c *Chassis) limitWrite(w http.ResponseWriter) {
 func (c *Chassis) Within(budget time.Duration) func(http.Handler) http.Handler {
 	bound := c.board.Within(budget)
 	return func(next http.Handler) http.Handler {
-		next = bound(c.ownWork(next))
+		next = c.metrics.measured(bound(c.ownWork(next)))
 		return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 			if v, ok := r.Context().Value(visitKey{}).(*visit); ok {
 				v.route = r.Pattern

@@ -82,6 +82,9 @@ type shedKey struct {
 	reason      string
 }
 
+// shedReasons are all that a ShedError may give.
+var shedReasons = []string{"queue_full", "queue_delay", "overload", "expired", "cancelled"}
+
 // waiter is a request in line. Its fate is sent once.
 type waiter struct {
 	criticality Criticality
@@ -415,8 +418,11 @@ func (a *Admission) Collect(ch chan<- prometheus.Metric) {
 	gauge(workersDesc, limitValue(a.policy.Workers))
 	gauge(workersInUseDesc, float64(a.inUse))
 	gauge(queueDesc, float64(a.waiting))
-	for k, n := range a.shed {
-		ch <- prometheus.MustNewConstMetric(shedDesc, prometheus.CounterValue, float64(n), k.criticality.String(), k.reason)
+	for _, c := range []Criticality{Critical, Default, Sheddable} {
+		for _, reason := range shedReasons { // 0, too: a rate does not see a series begin
+			n := a.shed[shedKey{c, reason}]
+			ch <- prometheus.MustNewConstMetric(shedDesc, prometheus.CounterValue, float64(n), c.String(), reason)
+		}
 	}
 }
 

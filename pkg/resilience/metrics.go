@@ -2,6 +2,7 @@ package resilience
 
 import (
 	"maps"
+	"math"
 	"slices"
 	"time"
 
@@ -31,6 +32,7 @@ var (
 		"dependency", "endpoint", "outcome")
 	slotsDesc      = desc("slots", "Calls that may be in flight at once; +Inf where unlimited.", "dependency")
 	slotsInUseDesc = desc("slots_in_use", "Calls that hold a slot.", "dependency")
+	timeoutDesc    = desc("timeout_seconds", "The timeout of one attempt; +Inf where unbounded.", "dependency")
 	oldestDesc     = desc("oldest_call_age_seconds", "Age of the oldest attempt in flight.", "dependency", "endpoint")
 	breakerDesc    = desc("breaker_state", "0 closed, 1 half-open, 2 open.", "dependency", "endpoint")
 	observedDesc   = desc("breaker_observed_total",
@@ -57,6 +59,7 @@ func (d *Dependency) Collect(ch chan<- prometheus.Metric) {
 	limit, inUse, _ := d.slots.read()
 	gauge(slotsDesc, limitValue(limit), d.name)
 	gauge(slotsInUseDesc, float64(inUse), d.name)
+	gauge(timeoutDesc, timeoutValue(d.Policy().Timeout), d.name)
 	gauge(budgetDesc, d.budget.read(), d.name)
 	for _, e := range d.sorted() {
 		s := e.snapshot()
@@ -71,6 +74,13 @@ func (d *Dependency) Collect(ch chan<- prometheus.Metric) {
 		gauge(abandonedDesc, float64(e.abandoned.Load()), d.name, e.name)
 		ch <- e.durations
 	}
+}
+
+func timeoutValue(timeout time.Duration) float64 {
+	if timeout == Unbounded {
+		return math.Inf(1)
+	}
+	return timeout.Seconds()
 }
 
 func (d *Dependency) sorted() []*Endpoint {

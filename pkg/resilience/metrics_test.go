@@ -101,6 +101,8 @@ func TestMetrics(t *testing.T) {
 			`resilience_slots{dependency=dep}`:                                           5,
 			`resilience_slots{dependency=unlimited}`:                                     math.Inf(1),
 			`resilience_slots_in_use{dependency=dep}`:                                    1,
+			`resilience_timeout_seconds{dependency=dep}`:                                 1,
+			`resilience_timeout_seconds{dependency=unlimited}`:                           math.Inf(1),
 			`resilience_slots_in_use{dependency=unlimited}`:                              1,
 			`resilience_oldest_call_age_seconds{dependency=unlimited,endpoint=a}`:        1,
 			`resilience_oldest_call_age_seconds{dependency=unlimited,endpoint=b}`:        0,
