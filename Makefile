@@ -1,4 +1,4 @@
-# Everything here needs Go and nothing else. `make` alone lists what there is.
+# Everything here but `make rules` needs Go and nothing else. `make` alone lists what there is.
 
 GO      ?= go
 MIN_GO  := go1.26
@@ -10,7 +10,7 @@ CC_FOUND := $(shell command -v $$($(GO) env CC 2>/dev/null) 2>/dev/null)
 RACE     := $(if $(CC_FOUND),-race)
 
 .DEFAULT_GOAL := help
-.PHONY: help build test breakages fuzz lint shapes run demo proof proof-full ablation endurance report pictures smoke bench go-ready race-ready
+.PHONY: help build test breakages fuzz lint shapes rules run demo proof proof-full ablation endurance report pictures smoke bench go-ready race-ready
 
 help: ## Show this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## /{printf "  make %-10s %s\n", $$1, $$2}' Makefile
@@ -67,6 +67,13 @@ lint: go-ready $(LINT) ## Run the linters of .golangci.yml, and our own (docs/un
 
 shapes: go-ready $(LINT) ## Print what unbounded and other linters say of each shape of unbounded call
 	@$(GO) run ./lint/shapes -golangci-lint $(LINT)
+
+PROMTOOL ?= promtool
+rules: ## Check what Prometheus is given, and that each alert fires when it should and not else
+	@command -v $(PROMTOOL) >/dev/null || { \
+		echo 'promtool is missing: apt-get install prometheus, or https://prometheus.io/download/' >&2; exit 1; }
+	@$(PROMTOOL) check config deploy/prometheus/prometheus.yml
+	@$(PROMTOOL) test rules deploy/prometheus/tests/*.yml
 
 # Installed from a version, not required by go.mod: the linter and its licence stay out of the module.
 $(LINT): Makefile

@@ -72,6 +72,8 @@ func TestShop(t *testing.T) {
 			"defences", "set", "all", "--target", target)
 	})
 
+	t.Run("watch it with Prometheus", func(t *testing.T) { rulesNameWhatThereIs(t, at) })
+
 	closeUp()
 	for _, s := range services {
 		if ready(t.Context(), at.Admin(s.name)) {
