@@ -215,13 +215,6 @@ func (p *act) classesOf(names []string) (indices []int, called string) {
 	return indices, strings.Join(names, ", ")
 }
 
-func servicesOf(b Bar) []string {
-	if b.Services == nil {
-		return Services
-	}
-	return b.Services
-}
-
 func (p *act) played(name string) *playedPhase {
 	i := slices.IndexFunc(p.phases, func(ph playedPhase) bool { return ph.Name == name })
 	return &p.phases[i] // the scenario is checked

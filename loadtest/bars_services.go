@@ -253,7 +253,7 @@ func (p *act) barProbes(b Bar) []BarResult {
 	slowest, failures, count := sample{}, 0, 0
 	slow := ""
 	ph := p.played(b.Phase)
-	for _, service := range servicesOf(b) {
+	for _, service := range p.telling(b) {
 		for _, s := range p.watch.between(service, p.tally.start.Add(ph.from), p.tally.start.Add(ph.to)) {
 			count++
 			if s.failed {
@@ -280,7 +280,7 @@ func (p *act) barFlat(b Bar) []BarResult {
 	begin, end := p.tally.start.Add(ph.from+time.Duration(b.After)), p.tally.start.Add(ph.to)
 	window := time.Duration(b.Window)
 	var results []BarResult
-	for _, service := range Services {
+	for _, service := range p.telling(b) {
 		then := living(p.watch.between(service, begin, begin.Add(window)))
 		now := living(p.watch.between(service, end.Add(-window), end))
 		r := BarResult{Name: fmt.Sprintf("%s: %s stays flat", b.where(), service),
@@ -319,6 +319,9 @@ func median(samples []sample, of func(sample) float64) float64 {
 
 // barLetGo wants a request that a fault held to be answered at once when the fault is cleared.
 func (p *act) barLetGo(b Bar) []BarResult {
+	if p.outside != nil {
+		return nil // what is frozen lets go when it thaws: nothing of the shop's to judge
+	}
 	r := BarResult{Name: fmt.Sprintf("%s: what %s held is let go", b.Phase, b.Service),
 		Want: fmt.Sprintf("within %s of the clearing", b.Within), Got: "nothing was sent"}
 	if c := p.canaries[b.Phase]; c != nil {

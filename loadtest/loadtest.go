@@ -70,6 +70,8 @@ type Options struct {
 	Progress io.Writer
 	// Workers bounds the requests under way; 0 is rate × patience × 1.5, which a sound sender cannot reach.
 	Workers int
+	// Outside is what hurts the shop in place of the scenario's faults; nil: those.
+	Outside *Outside
 }
 
 // ErrCannotRun is wrapped by every error of Run that is about the way it was asked, or a shop that did not open.
@@ -89,6 +91,9 @@ func Run(ctx context.Context, s *Scenario, o Options) (*Result, error) {
 	s, err := s.with(o)
 	if err != nil {
 		return nil, fmt.Errorf("%w: %w", ErrCannotRun, err)
+	}
+	if o.Outside != nil && !s.hurts() {
+		return nil, fmt.Errorf("%w: %s sets no fault in whose place the shop could be hurt", ErrCannotRun, s.Name)
 	}
 	r := &Result{
 		Scenario: s.Name, About: strings.Join(strings.Fields(s.About), " "), Seed: o.Seed, Machine: thisMachine(),
@@ -117,6 +122,8 @@ type act struct {
 	tally    *tally
 	watch    *watch
 	show     *progress
+	outside  *Outside // nil: the scenario's faults
+	hurt     bool     // by it
 
 	defences  map[string]bool
 	phases    []playedPhase
@@ -148,7 +155,8 @@ func play(ctx context.Context, s *Scenario, a *Act, o Options, show *progress) (
 	}
 	defer func() { err = closeShop(ctx, shop, err) }()
 
-	p := &act{Act: a, scenario: s, shop: shop, admin: newAdmin(shop), show: show, canaries: map[string]*canary{}}
+	p := &act{Act: a, scenario: s, shop: shop, admin: newAdmin(shop), show: show, outside: o.Outside,
+		canaries: map[string]*canary{}}
 	defer p.admin.close()
 	if err := p.prepare(ctx); err != nil {
 		return nil, fmt.Errorf("%w: %w", ErrCannotRun, err)
@@ -159,7 +167,7 @@ func play(ctx context.Context, s *Scenario, a *Act, o Options, show *progress) (
 	if err := p.placeOrders(ctx, o.Seed); err != nil {
 		return nil, fmt.Errorf("%w: place the orders that people look up: %w", ErrCannotRun, err)
 	}
-	if err := p.load(ctx, o); err != nil {
+	if err := errors.Join(p.load(ctx, o), p.heal(ctx)); err != nil {
 		return nil, err
 	}
 	p.orders = p.checkOrders(ctx)
@@ -269,20 +277,12 @@ func (p *act) change(ctx context.Context, i int) error {
 		before = p.phases[i-1].Faults
 	}
 	ph.began = time.Now()
-	for _, service := range Services {
-		if slices.Equal(before[service], ph.Faults[service]) {
-			continue
-		}
-		if len(before[service]) > 0 {
-			if err := p.admin.clearFaults(ctx, service); err != nil {
-				return err
-			}
-		}
-		for _, f := range ph.Faults[service] {
-			if err := p.admin.setFault(ctx, service, f); err != nil {
-				return err
-			}
-		}
+	set := p.setFaults
+	if p.outside != nil {
+		set = p.setOutside
+	}
+	if err := set(ctx, before, ph.Faults); err != nil {
+		return err
 	}
 	if ph.Defences != "" {
 		if err := p.admin.setDefences(ctx, ph.Defences); err != nil {
@@ -313,8 +313,8 @@ func (p *act) restart(ctx context.Context, i int) error {
 			}
 			break
 		}
-		for _, f := range ph.Faults[service] {
-			if err := p.admin.setFault(ctx, service, f); err != nil {
+		if p.outside == nil {
+			if err := p.setFaults(ctx, nil, map[string]Faults{service: ph.Faults[service]}); err != nil {
 				return err
 			}
 		}

@@ -29,8 +29,21 @@ var adminClient = &http.Client{
 const adminBody = 1 << 20
 
 // ask sends one request to a service's admin API, body as JSON unless nil, and decodes the answer into answer
-// unless that is nil.
+// unless that is nil. A change goes to all replicas, one after the other; what is read is the first one's.
 func (a addresses) ask(ctx context.Context, method, service, path string, body, answer any) error {
+	admins := a[service].admins()
+	if method == http.MethodGet {
+		admins = admins[:1]
+	}
+	for _, admin := range admins {
+		if err := askAdmin(ctx, method, service, admin, path, body, answer); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func askAdmin(ctx context.Context, method, service, admin, path string, body, answer any) error {
 	var content io.Reader
 	if body != nil {
 		text, err := json.Marshal(body)
@@ -39,7 +52,7 @@ func (a addresses) ask(ctx context.Context, method, service, path string, body, 
 		}
 		content = bytes.NewReader(text)
 	}
-	req, err := http.NewRequestWithContext(ctx, method, a.Admin(service)+path, content)
+	req, err := http.NewRequestWithContext(ctx, method, admin+path, content)
 	if err != nil {
 		return err
 	}
@@ -53,7 +66,7 @@ func (a addresses) ask(ctx context.Context, method, service, path string, body, 
 	}
 	defer resp.Body.Close()
 	if resp.StatusCode == http.StatusNotFound {
-		return fmt.Errorf("%s: there is no admin API at %s: is that its public address?", service, a.Admin(service))
+		return fmt.Errorf("%s: there is no admin API at %s: is that its public address?", service, admin)
 	}
 	if resp.StatusCode/100 != 2 {
 		return fmt.Errorf("%s: %w", service, problem.Read(resp))

@@ -30,7 +30,7 @@ func openAdmin(t *testing.T, exhausted func(), states ...reading) (target string
 	t.Cleanup(server.Close)
 	at := addresses{}
 	for _, s := range services {
-		at[s.name] = address{server.URL, server.URL}
+		at[s.name] = address{Public: server.URL, Admin: server.URL}
 	}
 	target = filepath.Join(t.TempDir(), "shop.json")
 	if err := at.write(target); err != nil {

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"net/http"
+	"time"
 
 	"example.com/holdfast/internal/problem"
 	"example.com/holdfast/internal/service"
@@ -22,27 +23,32 @@ func (b *balancer) admin(w http.ResponseWriter, r *http.Request) {
 			problem.Write(w, r, problem.New(problem.Unavailable, "No replica of "+b.service+" is ready."))
 		}
 	case r.Method == http.MethodGet && r.URL.Path == "/admin/state":
-		b.state(w, r)
+		readStates(w, r, b.admins())
 	case r.Method == http.MethodGet:
-		b.ask(w, r, b.replicas[:1])
+		askAdmins(w, r, b.admins()[:1])
 	case r.Method == http.MethodPost && r.URL.Path == "/admin/faults":
 		problem.Write(w, r, problem.New(problem.Forbidden, fmt.Sprintf("A fault is set on one process, and %s has %d "+
 			"replicas: open the shop without its REPLICAS to set one.", b.service, len(b.replicas))))
 	default:
-		b.ask(w, r, b.replicas)
+		askAdmins(w, r, b.admins())
 	}
 }
 
-// state answers with the state of the first replica that tells its own, and what the processes of all of them take: a
-// machine that only knew of one would book the others' to somebody else.
-func (b *balancer) state(w http.ResponseWriter, r *http.Request) {
+// stateTimeout is for one replica: who asks for the state of all waits a second.
+const stateTimeout = 400 * time.Millisecond
+
+// readStates answers with the state of the first replica that tells its own, and what the processes of all of them
+// take: a machine that only knew of one would book the others' to somebody else.
+func readStates(w http.ResponseWriter, r *http.Request, admins []string) {
 	var sum *service.State
 	var failed error
-	for _, to := range b.replicas {
-		s, err := readState(r.Context(), to.admin+r.URL.Path)
+	for _, admin := range admins {
+		ctx, cancel := context.WithTimeout(r.Context(), stateTimeout)
+		s, err := readState(ctx, admin+r.URL.Path)
+		cancel()
 		switch {
 		case err != nil:
-			failed = err // it is being restarted, perhaps
+			failed = err // it is being restarted, or frozen
 		case sum == nil:
 			sum = s
 		default:
@@ -74,15 +80,23 @@ func readState(ctx context.Context, address string) (*service.State, error) {
 	return &s, json.NewDecoder(io.LimitReader(resp.Body, adminBody)).Decode(&s)
 }
 
-// ask sends an admin request to the replicas in turn. The answer is the last one's, or the first that is no success.
-func (b *balancer) ask(w http.ResponseWriter, r *http.Request, replicas []*replica) {
+func (b *balancer) admins() (all []string) {
+	for _, r := range b.replicas {
+		all = append(all, r.admin)
+	}
+	return all
+}
+
+// askAdmins sends an admin request to the replicas of a service in turn. The answer is the last one's, or the first that
+// is no success.
+func askAdmins(w http.ResponseWriter, r *http.Request, admins []string) {
 	body, err := io.ReadAll(http.MaxBytesReader(w, r.Body, service.MaxRequestBody))
 	if err != nil {
 		problem.Write(w, r, problem.New(problem.TooLarge, fmt.Sprintf("Send at most %d bytes.", service.MaxRequestBody)))
 		return
 	}
-	for i, to := range replicas {
-		req, err := http.NewRequestWithContext(r.Context(), r.Method, to.admin+r.URL.RequestURI(), bytes.NewReader(body))
+	for i, admin := range admins {
+		req, err := http.NewRequestWithContext(r.Context(), r.Method, admin+r.URL.RequestURI(), bytes.NewReader(body))
 		if err != nil {
 			problem.Write(w, r, err)
 			return
@@ -93,7 +107,7 @@ func (b *balancer) ask(w http.ResponseWriter, r *http.Request, replicas []*repli
 			badGateway(w, r, err)
 			return
 		}
-		if i == len(replicas)-1 || resp.StatusCode/100 != 2 {
+		if i == len(admins)-1 || resp.StatusCode/100 != 2 {
 			w.Header().Set("Content-Type", resp.Header.Get("Content-Type"))
 			w.WriteHeader(resp.StatusCode)
 			_, _ = io.Copy(w, resp.Body) // the first byte is out: a break can only end the answer

@@ -31,6 +31,8 @@ type loadtestRunCommand struct {
 	Defences     string   `placeholder:"EXPR" help:"Instead of the acts a single one with these defences, as all,-timeouts,-deadlines. Prints what happens and judges nothing."`
 	FaultSeconds float64  `placeholder:"N" help:"The length of the fault. Default: the scenario's."`
 	Target       string   `placeholder:"local|compose|FILE" help:"Load a shop that is open, as other commands find it, instead of opening a fresh one for each act."`
+	Hurt         string   `placeholder:"COMMAND" help:"Run COMMAND in a shell where the scenario's faults would begin, in their place, as 'docker compose pause recommendations'. Needs --target and --heal."`
+	Heal         string   `placeholder:"COMMAND" help:"Run COMMAND where the faults would end, or the run does, however it ends: 'docker compose unpause recommendations'."`
 	HTML         string   `name:"html" placeholder:"FILE" help:"Write the result to FILE as a page: pictures and tables, one file that needs no network."`
 	measureFlags
 }
@@ -81,12 +83,18 @@ func (c *loadtestRunCommand) Run(ctx context.Context, t terminal) error {
 	if c.Target != "" && len(o.Acts) == 0 && c.Defences == "" {
 		o.Acts = []string{scenario.Acts[len(scenario.Acts)-1].Name}
 	}
+	if (c.Hurt != "") != (c.Heal != "") || c.Hurt != "" && c.Target == "" {
+		return errors.New("--hurt, --heal and --target go together: what is hurt must be healed again, " +
+			"and be a shop that is open")
+	}
 	var found *loadtest.Result
 	err = c.measure(ctx, t, func(fresh loadtest.Opener) (report, error) {
 		o.Open = fresh
 		if c.Target != "" {
-			o.Open = func(ctx context.Context, _ loadtest.Environment) (loadtest.Shop, error) {
-				return targetFlag{c.Target}.addresses(ctx)
+			shop := targetShop{flag: targetFlag{c.Target}, terminal: t}
+			o.Open = shop.open
+			if c.Hurt != "" {
+				o.Outside = &loadtest.Outside{Hurt: shop.command(c.Hurt), Heal: shop.command(c.Heal)}
 			}
 		}
 		var err error

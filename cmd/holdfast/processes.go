@@ -208,7 +208,7 @@ func (p *process) awaitAddress(ctx context.Context) error {
 	defer cancel()
 	select {
 	case a := <-p.announced:
-		p.address = address{"http://" + a.Public, "http://" + a.Admin}
+		p.address = address{Public: "http://" + a.Public, Admin: "http://" + a.Admin}
 		return nil
 	case <-p.gone:
 		return fmt.Errorf("%s did not start: %s", p.name, p.obituary())

@@ -1,14 +1,11 @@
 package main
 
 import (
-	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
-	"net"
 	"os"
-	"os/exec"
 	"slices"
 	"strings"
 
@@ -19,6 +16,17 @@ import (
 type address struct {
 	Public string `json:"public"`
 	Admin  string `json:"admin"`
+
+	others []address // of the other replicas, where there are several and nobody answers for all of them
+}
+
+// admins are the admin addresses of all replicas.
+func (a address) admins() []string {
+	all := []string{a.Admin}
+	for _, other := range a.others {
+		all = append(all, other.Admin)
+	}
+	return all
 }
 
 // addresses is a shop that stands somewhere, by service. It is what `holdfast up --addresses` writes and
@@ -62,7 +70,7 @@ func (t targetFlag) addresses(ctx context.Context) (addresses, error) {
 func local() addresses {
 	a := addresses{}
 	for _, s := range services {
-		a[s.name] = address{"http://" + s.public, "http://" + s.admin}
+		a[s.name] = address{Public: "http://" + s.public, Admin: "http://" + s.admin}
 	}
 	return a
 }
@@ -100,41 +108,4 @@ func (a addresses) write(file string) error {
 		return err
 	}
 	return os.WriteFile(file, append(text, '\n'), 0o644)
-}
-
-// compose asks the engine where it published the services' ports.
-func compose(ctx context.Context) (addresses, error) {
-	docker, err := exec.LookPath("docker")
-	if err != nil {
-		return nil, errors.New("docker is not on the PATH, and --target compose asks it for the ports: " +
-			"install Docker, or open the shop with 'holdfast up'")
-	}
-	published := func(service, inside string) (string, error) {
-		_, port, err := net.SplitHostPort(inside)
-		if err != nil {
-			return "", err
-		}
-		var complaint bytes.Buffer
-		cmd := exec.CommandContext(ctx, docker, "compose", "port", service, port)
-		cmd.Stderr = &complaint
-		out, err := cmd.Output()
-		if err != nil {
-			return "", fmt.Errorf("docker compose port %s %s: %w: %s\nIs the shop up? docker compose up --build --wait",
-				service, port, err, strings.TrimSpace(complaint.String()))
-		}
-		return "http://" + strings.TrimSpace(string(out)), nil
-	}
-	a := addresses{}
-	for _, s := range services {
-		public, err := published(s.name, s.public)
-		if err != nil {
-			return nil, err
-		}
-		admin, err := published(s.name, s.admin)
-		if err != nil {
-			return nil, err
-		}
-		a[s.name] = address{public, admin}
-	}
-	return a, nil
 }
