@@ -324,6 +324,37 @@ func TestPrepareTogether(t *testing.T) {
 	wantCount(t, db, 1)
 }
 
+// Of those who look into a table at the same moment, one finds it empty, and the others what that one has stored.
+func TestOneIsFirst(t *testing.T) {
+	db := open(t, numbers.Copy(t), plenty)
+	if _, err := Write(t.Context(), db, "write", func(ctx context.Context, tx pgx.Tx) (int, error) {
+		_, err := tx.Exec(ctx, `truncate numbers`)
+		return 0, err
+	}); err != nil {
+		t.Fatal(err)
+	}
+	var begun, all sync.WaitGroup
+	begun.Add(plenty.Slots)
+	for range plenty.Slots {
+		all.Go(func() {
+			_, err := Write(t.Context(), db, "write", func(ctx context.Context, tx pgx.Tx) (int, error) {
+				begun.Done()
+				begun.Wait()
+				first, err := IsFirst(ctx, tx, "numbers")
+				if err == nil && first {
+					_, err = tx.Exec(ctx, `insert into numbers select coalesce(max(n), 0) + 1 from numbers`)
+				}
+				return 0, err
+			})
+			if err != nil {
+				t.Error(err)
+			}
+		})
+	}
+	all.Wait()
+	wantCount(t, db, 1)
+}
+
 // A server that comes late is waited for; one that does not come is told, and where.
 func TestPrepareWaitsForTheServer(t *testing.T) {
 	var empty pgtest.Template

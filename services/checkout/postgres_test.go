@@ -28,14 +28,14 @@ var database = pgtest.Template{Prepare: func(ctx context.Context, url string) er
 
 // postgresAt returns a store with all the time in the world, for a hundred at once: TestStore is of what it does, and
 // not of how it is bounded.
-func postgresAt(t *testing.T, url string) *Postgres {
+func postgresAt(t testing.TB, url string) *Postgres {
 	t.Helper()
 	open := func(e defence.Edge) *postgres.DB {
 		dep, err := resilience.New(e.Dependency, resilience.Policy{Timeout: time.Minute, Slots: resilience.Unlimited})
 		if err != nil {
 			t.Fatal(err)
 		}
-		db, err := postgres.Open(url, 8, dep)
+		db, err := postgres.Open(url, e.Policy.Slots, dep)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -310,4 +310,24 @@ func TestInstancesShareADatabase(t *testing.T) {
 	if diff := cmp.Diff(get(t, instances[0], "/orders/"+id).body, get(t, instances[2], "/orders/"+id).body); diff != "" {
 		t.Error(diff)
 	}
+}
+
+// BenchmarkOrder is the claim and the placing of one order, by as many at once as there are connections.
+func BenchmarkOrder(b *testing.B) {
+	p := postgresAt(b, database.Copy(b))
+	restock(b, p, map[string]int{"emma": 1_000_000, "dracula": 1_000_000})
+	b.SetParallelism(Keeping.Policy.Slots)
+	b.ResetTimer()
+	b.RunParallel(func(pb *testing.PB) {
+		for pb.Next() {
+			c, _, err := p.Claim(b.Context(), rand.Text(), Fingerprint{1}, time.Minute)
+			if err == nil {
+				err = p.Place(b.Context(), c, orderOf(line("emma", 1), line("dracula", 1)))
+			}
+			if err != nil {
+				b.Error(err)
+				return
+			}
+		}
+	})
 }

@@ -274,9 +274,12 @@ func testStore(t *testing.T, open func(t pgtest.TB, stock map[string]int) Store)
 	t.Run("fifty buyers of the last copy are one order", func(t *testing.T) {
 		s := open(t, map[string]int{"emma": 1})
 		var placed, short atomic.Int32
-		var buyers sync.WaitGroup
+		var claims []Claim
 		for i := range 50 {
-			c := claim(t, s, fmt.Sprint("k", i))
+			claims = append(claims, claim(t, s, fmt.Sprint("k", i)))
+		}
+		var buyers sync.WaitGroup
+		for _, c := range claims { // all at once
 			buyers.Go(func() {
 				err := s.Place(t.Context(), c, orderOf(line("emma", 1)))
 				if _, ok := errors.AsType[*ShortError](err); ok {
@@ -293,6 +296,33 @@ func testStore(t *testing.T, open func(t pgtest.TB, stock map[string]int) Store)
 			t.Errorf("%d placed, %d short; want 1 and 49", placed.Load(), short.Load())
 		}
 		wantStock(t, s, map[string]int{"emma": 0})
+	})
+
+	t.Run("orders of the same titles do not block each other", func(t *testing.T) {
+		titles := []string{"dracula", "emma", "ulysses", "walden"}
+		first := make(map[string]int)
+		for _, title := range titles {
+			first[title] = 100
+		}
+		s := open(t, first)
+		want := maps.Clone(first)
+		var claims []Claim
+		for i := range 40 {
+			claims = append(claims, claim(t, s, fmt.Sprint("k", i)))
+		}
+		var buyers sync.WaitGroup
+		for i, c := range claims {
+			a, b := titles[i%4], titles[(i+1+i/4%3)%4] // every pair, either way round
+			want[a]--
+			want[b]--
+			buyers.Go(func() {
+				if err := s.Place(t.Context(), c, orderOf(line(a, 1), line(b, 1))); err != nil {
+					t.Error(err)
+				}
+			})
+		}
+		buyers.Wait()
+		wantStock(t, s, want)
 	})
 
 	// Orders of several titles, in any sequence, many at once, some under a key that was used before: what left the
