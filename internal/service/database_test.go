@@ -139,8 +139,8 @@ func TestD7ReadinessMayAskTheDatabase(t *testing.T) {
 	ready(200)
 }
 
-// Who holds a connection asks nobody: a pool whose connections wait for a slow service is soon empty.
-func TestNobodyIsAskedWithinATransaction(t *testing.T) {
+// D14: who holds a connection asks nobody: a pool whose connections wait for a slow service is soon empty.
+func TestD14NobodyIsAskedWithinATransaction(t *testing.T) {
 	var empty pgtest.Template
 	url := empty.Copy(t)
 	var asked atomic.Int32

@@ -134,9 +134,9 @@ func (w *badGateway) WriteHeader(status int) {
 	}
 }
 
-// A checkout that is killed in the middle of an order, wherever that is, leaves the whole order or none. Its key
+// D13: a checkout that is killed in the middle of an order, wherever that is, leaves the whole order or none. Its key
 // answers afterwards: at once if the order is there, else when the dead process's claim has lapsed.
-func TestKilledInMidOrder(t *testing.T) {
+func TestD13KilledInMidOrder(t *testing.T) {
 	tests := map[string]struct {
 		trap   func(*pgtest.Proxy) <-chan struct{} // nil: while the catalogue is asked
 		stored bool
@@ -201,9 +201,10 @@ func TestKilledInMidOrder(t *testing.T) {
 	}
 }
 
-// Eight people place 200 orders while checkout is killed three times and every connection to the database broken twice, as
-// a restart of it does. Each tries until told that it is ordered; then each has ordered once, and the stock adds up.
-func TestOrdersUnderKills(t *testing.T) {
+// D13: eight people place 200 orders while checkout is killed three times and every connection to the database broken
+// twice, as a restart of it does. Each tries until told that it is ordered; then each has ordered once, and the stock
+// adds up.
+func TestD13OrdersUnderKills(t *testing.T) {
 	const people, each = 8, 25
 	at := database.Copy(t)
 	network := pgtest.NewProxy(t, at)

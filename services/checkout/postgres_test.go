@@ -124,7 +124,9 @@ func stockOfEmma(t *testing.T, url string) int {
 // The blast radius of a database that is frozen or gone: an order is refused within the second, and told when to try
 // again, as is a look at an order; the same key works afterwards.
 func TestWithoutTheDatabaseOrdersAreRefusedWithinTheSecond(t *testing.T) {
-	for name, broken := range map[string]func(*pgtest.Proxy){"frozen": (*pgtest.Proxy).Hold, "gone": (*pgtest.Proxy).Gone} {
+	for name, broken := range map[string]func(*pgtest.Proxy){
+		"frozen": (*pgtest.Proxy).Hold, "gone": (*pgtest.Proxy).Gone,
+	} {
 		t.Run(name, func(t *testing.T) {
 			at := database.Copy(t)
 			network := pgtest.NewProxy(t, at)
@@ -188,9 +190,9 @@ func TestADatabaseThatHangsIsGivenUp(t *testing.T) {
 	}
 }
 
-// An order that is cut off between its pieces is not there at all; one whose commit was not answered is there whole.
-// Neither is told to anybody, and the key tells what became of it.
-func TestACutOrderIsWholeOrNothing(t *testing.T) {
+// D13: an order that is cut off between its pieces is not there at all; one whose commit was not answered is there
+// whole. Neither is told to anybody, and the key tells what became of it.
+func TestD13ACutOrderIsWholeOrNothing(t *testing.T) {
 	tests := map[string]struct {
 		trap   func(*pgtest.Proxy) <-chan struct{}
 		stored bool
@@ -225,7 +227,8 @@ func TestACutOrderIsWholeOrNothing(t *testing.T) {
 				wantOrders(t, at, first, 1)
 			}
 			a = post(t.Context(), shop, "k", emma())
-			if replayed := a.header.Get("Idempotent-Replay") == "true"; a.status != http.StatusCreated || replayed != test.stored {
+			replayed := a.header.Get("Idempotent-Replay") == "true"
+			if a.status != http.StatusCreated || replayed != test.stored {
 				t.Errorf("the same key: replayed %t, %v", replayed, a)
 			}
 			wantOrders(t, at, first, 1)
@@ -233,8 +236,8 @@ func TestACutOrderIsWholeOrNothing(t *testing.T) {
 	}
 }
 
-// Nobody is asked while a connection is held: whatever a slow catalogue holds, it is not the pool.
-func TestNoConnectionIsHeldWhileTheCatalogueIsAsked(t *testing.T) {
+// D14: nobody is asked while a connection is held: whatever a slow catalogue holds, it is not the pool.
+func TestD14NoConnectionIsHeldWhileTheCatalogueIsAsked(t *testing.T) {
 	var admin http.Handler
 	var asked atomic.Bool
 	at := database.Copy(t)

@@ -68,7 +68,9 @@ func leaf(t *testing.T, h http.HandlerFunc) service.Addresses {
 func start(t *testing.T, defences string, catalogue, currency http.HandlerFunc) http.Handler {
 	t.Helper()
 	cfg := configOf(t, defences, catalogue, currency)
-	shop, _ := run(t, cfg, func(c *service.Chassis) (*Service, error) { return newService(cfg, c, memoryOf(t, shelf(), 100)) })
+	shop, _ := run(t, cfg, func(c *service.Chassis) (*Service, error) {
+		return newService(cfg, c, memoryOf(t, shelf(), 100))
+	})
 	return shop
 }
 

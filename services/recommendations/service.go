@@ -25,7 +25,8 @@ const (
 	historyOrders = 20_000
 )
 
-// startWithin is how long the store may take at the start. Then the process ends, and whoever runs it starts it again.
+// startWithin is how long the store may take at the start, to be there and then to answer. Then the process ends, and
+// whoever runs it starts it again.
 const startWithin = 8 * time.Second
 
 // Service is recommendations. It is an http.Handler.
@@ -40,20 +41,20 @@ type Service struct {
 
 // New returns the recommendations for the shop's books, worked out from the history in the database if there is one.
 func New(cfg Config, c *service.Chassis) (*Service, error) {
-	// Nobody is served yet, so there is no request whose context this could have.
-	ctx, cancel := context.WithTimeout(context.Background(), startWithin)
-	defer cancel()
-	store, err := openStore(ctx, cfg.DatabaseURL, c)
+	store, err := openStore(cfg.DatabaseURL, c)
 	if err != nil {
 		return nil, fmt.Errorf("recommendations: %w", err)
 	}
-	return newService(ctx, c, store, booksOnSale())
+	return newService(c, store, booksOnSale())
 }
 
-func openStore(ctx context.Context, url string, c *service.Chassis) (Store, error) {
+func openStore(url string, c *service.Chassis) (Store, error) {
 	if url == "" {
 		return new(Memory), nil
 	}
+	// Nobody is served yet, so there is no request whose context this could have.
+	ctx, cancel := context.WithTimeout(context.Background(), startWithin)
+	defer cancel()
 	if err := postgres.Prepare(ctx, url, "recommendations", migrations, nil); err != nil {
 		return nil, err
 	}
@@ -61,11 +62,14 @@ func openStore(ctx context.Context, url string, c *service.Chassis) (Store, erro
 	return &Postgres{db}, err
 }
 
-func newService(ctx context.Context, c *service.Chassis, store Store, books []Book) (*Service, error) {
+func newService(c *service.Chassis, store Store, books []Book) (*Service, error) {
 	var first []Order
 	for _, order := range seed.Orders(historySeed, historyOrders) {
 		first = append(first, order)
 	}
+	// Likewise.
+	ctx, cancel := context.WithTimeout(context.Background(), startWithin)
+	defer cancel()
 	if err := store.Seed(ctx, first); err != nil {
 		return nil, fmt.Errorf("recommendations: first order history: %w", err)
 	}

@@ -77,7 +77,7 @@ func TestRelatedAnswers(t *testing.T) {
 // A book that nothing is related to has an empty list, not null: a consumer need not know the difference.
 func TestRelatedOfALonelyBook(t *testing.T) {
 	_, c := open(t, 0)
-	s, err := newService(t.Context(), c, new(Memory), []Book{{ID: "alone"}})
+	s, err := newService(c, new(Memory), []Book{{ID: "alone"}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -111,7 +111,7 @@ func TestOffersAnswer(t *testing.T) {
 // A shop that has sold nothing of what it has now offers an empty list, not null.
 func TestNothingToOffer(t *testing.T) {
 	_, c := open(t, 0)
-	s, err := newService(t.Context(), c, new(Memory), []Book{{ID: "alone"}})
+	s, err := newService(c, new(Memory), []Book{{ID: "alone"}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -265,7 +265,7 @@ func TestHistoryComesFromTheStore(t *testing.T) {
 	if err := store.Seed(t.Context(), history); err != nil {
 		t.Fatal(err)
 	}
-	s, err := newService(t.Context(), c, store, booksOnSale())
+	s, err := newService(c, store, booksOnSale())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -276,7 +276,7 @@ func TestHistoryComesFromTheStore(t *testing.T) {
 		t.Errorf("offers, as the store says (-want +got)\n%s", diff)
 	}
 	for _, broken := range []Store{brokenStore{seed: errBroken}, brokenStore{orders: errBroken}} {
-		if _, err := newService(t.Context(), c, broken, booksOnSale()); !errors.Is(err, errBroken) {
+		if _, err := newService(c, broken, booksOnSale()); !errors.Is(err, errBroken) {
 			t.Errorf("error %v, want that of the store", err)
 		}
 	}

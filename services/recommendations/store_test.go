@@ -20,7 +20,9 @@ import (
 // Every store, by name.
 func TestStore(t *testing.T) {
 	t.Run("memory", func(t *testing.T) { testStore(t, func(*testing.T) Store { return new(Memory) }) })
-	t.Run("postgres", func(t *testing.T) { testStore(t, func(t *testing.T) Store { return postgresAt(t, database.Copy(t)) }) })
+	t.Run("postgres", func(t *testing.T) {
+		testStore(t, func(t *testing.T) Store { return postgresAt(t, database.Copy(t)) })
+	})
 }
 
 // database is one with the tables, and nothing in them.
