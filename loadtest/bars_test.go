@@ -48,8 +48,8 @@ func played(t *testing.T) *act {
 	for i, service := range Services {
 		for at := time.Duration(0); at < from; at += watchEvery {
 			x := sample{at: start.Add(at), probe: time.Millisecond}
-			x.state.Process.Goroutines, x.state.Process.FDs, x.state.Process.RSSBytes = 100, 50, 1<<20
-			x.state.Process.HeapBytes = 1 << 19
+			x.state.Process.Goroutines, x.state.Process.FDs, x.state.Process.RSSBytes = 100, 50, 16<<20
+			x.state.Process.HeapBytes = 5 << 20
 			x.state.Process.CPUSeconds = 0.2 * at.Seconds()
 			p.watch.samples[service] = append(p.watch.samples[service], x)
 		}
@@ -144,6 +144,19 @@ func TestEveryBarCanBeMissed(t *testing.T) {
 	workers := Bar{Kind: "workers", Phase: "fault", Service: "catalogue", Workers: 50}
 	probes := Bar{Kind: "probes", Phase: "fault", Within: Duration(50 * time.Millisecond)}
 	flat := Bar{Kind: "flat", Phase: "fault", Window: Duration(10 * time.Second), Factor: 1.1}
+	keeping := func(n int) func(*act) { // that many orders are accepted in the middle of the fault
+		return func(p *act) {
+			p.tally.orders.accepted = map[*hit]acceptedOrder{}
+			for range n {
+				p.tally.orders.accepted[&hit{at: faultAt + 15*time.Second}] = acceptedOrder{}
+			}
+		}
+	}
+	heapOf := func(service string, factor float64) func(*act) {
+		return change(service, faultAt+20*time.Second, func(s *sample) {
+			s.state.Process.HeapBytes = int64(factor * float64(s.state.Process.HeapBytes))
+		})
+	}
 	letGo := Bar{Kind: "let-go", Phase: "recovery", Service: "recommendations", Path: "/",
 		Within: Duration(500 * time.Millisecond)}
 	released := func(after time.Duration, err error) func(*act) {
@@ -356,6 +369,9 @@ func TestEveryBarCanBeMissed(t *testing.T) {
 			change("gateway", faultAt+20*time.Second, func(s *sample) { s.state.Process.RSSBytes *= 2 }),
 			"memory 2.00",
 		},
+		{"it keeps orders", flat, both(keeping(400), heapOf("checkout", 1.14)), ""},
+		{"it keeps more than orders", flat, both(keeping(100), heapOf("checkout", 1.14)), "heap 1.1"},
+		{"another grows while orders are kept", flat, both(keeping(400), heapOf("gateway", 1.14)), "heap 1.14"},
 		{"it died", flat, change("gateway", faultAt, func(s *sample) { s.dead = true }), "not known"},
 
 		{"nobody is served", down, visits(sorry(faultAt, recoveryAt)), ""},
