@@ -31,7 +31,7 @@ proof: build ## Play every incident, predicted and judged: out/proof.json, under
 proof-full: build ## The same with true ninety seconds of fault
 	@bin/holdfast loadtest proof --fault-seconds 90
 
-ablation: build ## What each defence is worth: alone, missing, together, about ten minutes
+ablation: build ## What each defence is worth: alone, missing, together, about eleven minutes
 	@bin/holdfast loadtest ablate ninety-seconds --fault-seconds 20 --json out/ablation.json
 
 endurance: build ## Five minutes with recommendations held, at two fifths of the capacity measured before

@@ -148,10 +148,17 @@ func (c *loadtestProofCommand) Run(ctx context.Context, t terminal) error {
 	}
 	var proof loadtest.Proof
 	for i, s := range scenarios {
-		fmt.Fprintf(t.err, "\n%s (%d of %d): %s\n", s.Name, i+1, len(scenarios), strings.Join(strings.Fields(s.About), " "))
+		lasts, err := s.Lasts(o)
+		if err != nil {
+			return err
+		}
+		fmt.Fprintf(t.err, "\n%s (%d of %d): %s\n%s\n", s.Name, i+1, len(scenarios), lasts,
+			strings.Join(strings.Fields(s.About), " "))
+		var void *loadtest.Result
 		r, err := loadtest.Run(ctx, s, o)
 		if err == nil && r.Verdict == loadtest.Void {
 			fmt.Fprintf(t.err, "%s: VOID, once more\n  %s\n", s.Name, strings.Join(r.Reasons, "\n  "))
+			void = r
 			r, err = loadtest.Run(ctx, s, o)
 		}
 		if err != nil && ctx.Err() != nil {
@@ -160,7 +167,7 @@ func (c *loadtestProofCommand) Run(ctx context.Context, t terminal) error {
 		if err != nil {
 			return fmt.Errorf("%s: %w", s.Name, err)
 		}
-		proof.Add(r)
+		proof.Add(r, void)
 		err = errors.Join(r.WriteText(t.out), writeJSON(filepath.Join(c.Out, s.Name+".json"), r),
 			writeJSON(filepath.Join(c.Out, "proof.json"), &proof)) // so far: an interrupted proof is worth something, too
 		if err != nil {
