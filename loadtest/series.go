@@ -59,7 +59,7 @@ func (p *act) series() Series {
 		for from := time.Duration(0); from < length; from += time.Second {
 			n := p.tally.window([]int{i}, from, from+time.Second)
 			c.Asked, c.Good, c.Fallback = append(c.Asked, n.Asked), append(c.Good, n.Good), append(c.Fallback, n.Fallback)
-			p50, p99 := p.tally.seconds(i, from, from+time.Second)
+			p50, p99 := p.tally.seconds(from, from+time.Second, i)
 			c.P50, c.P99 = append(c.P50, round(p50, 1)), append(c.P99, round(p99, 1))
 		}
 		s.Classes[name] = c

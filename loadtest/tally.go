@@ -196,20 +196,22 @@ func (t *tally) quantile(class, phase int, q float64) float64 {
 	return millis(t.latency[class][phase], q)
 }
 
-// seconds returns the median and the p99 of those who meant to come in the seconds of [from, to), in milliseconds; 0 where
-// nobody was sent.
-func (t *tally) seconds(class int, from, to time.Duration) (p50, p99 float64) {
+// seconds returns the median and the p99 of those of the classes who meant to come in the seconds of [from, to), in
+// milliseconds; 0 where nobody was sent.
+func (t *tally) seconds(from, to time.Duration, classes ...int) (p50, p99 float64) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	var all *hdrhistogram.Histogram
-	for i := from / time.Second; i*time.Second < to && int(i) < len(t.bySecond[class]); i++ {
-		h := t.bySecond[class][i]
-		switch {
-		case h == nil:
-		case all == nil:
-			all = hdrhistogram.Import(h.Export())
-		default:
-			all.Merge(h)
+	for _, class := range classes {
+		for i := from / time.Second; i*time.Second < to && int(i) < len(t.bySecond[class]); i++ {
+			h := t.bySecond[class][i]
+			switch {
+			case h == nil:
+			case all == nil:
+				all = hdrhistogram.Import(h.Export())
+			default:
+				all.Merge(h)
+			}
 		}
 	}
 	if all == nil {
