@@ -19,7 +19,7 @@ func folder(t *testing.T, changed map[string]string) string {
 	}
 	var result, summary, ablation bytes.Buffer
 	p := loadtest.Proof{}
-	p.Add(shortRun())
+	p.Add(shortRun(), nil)
 	for _, err := range []error{shortRun().WriteJSON(&result), p.WriteJSON(&summary), proof().Ablation.WriteJSON(&ablation)} {
 		if err != nil {
 			t.Fatal(err)
