@@ -285,7 +285,7 @@ func (p *act) voidIn(i int, r PhaseResult) []string {
 			fmt.Sprintf("%s: the sender was late: lag p99 %.0f ms, above %.0f ms", where, r.LagP99, maxLag))
 	}
 	ph := p.phases[i]
-	shop, known := 0.0, true
+	shop, known := 0.0, p.judges(ph.Name)
 	for _, service := range Services {
 		then, ok := ph.before[service]
 		now, ok2 := ph.after[service]
@@ -301,6 +301,14 @@ func (p *act) voidIn(i int, r PhaseResult) []string {
 			where, percent(idle), percent(starvedIdle)))
 	}
 	return reasons
+}
+
+// judges tells whether anything is held to a phase. The processors are busy with opening the shop in a warm-up, and
+// nothing that is told of it depends on that.
+func (p *act) judges(phase string) bool {
+	return phase == phaseHealthy || phase == phaseFault || slices.ContainsFunc(p.Bars, func(b Bar) bool {
+		return b.Phase == phase || b.Against == phase
+	})
 }
 
 // conclude comes to the verdict. A lost order fails a run on whatever machine. Else a machine that did not send the load
