@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"slices"
 	"strings"
 	"text/tabwriter"
 	"time"
@@ -30,6 +31,7 @@ func (p *Proof) Add(r, void *Result) {
 		s.FirstVoid = void.Reasons
 	}
 	p.Scenarios = append(p.Scenarios, s)
+	slices.SortStableFunc(p.Scenarios, func(a, b ProofScenario) int { return strings.Compare(a.Scenario, b.Scenario) })
 }
 
 // ninety are the seconds that the incidents' fault lasted. A proof plays shorter ones: rates, pools, holds and timeouts

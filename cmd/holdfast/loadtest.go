@@ -44,14 +44,6 @@ type loadtestCapacityCommand struct {
 	measureFlags
 }
 
-type loadtestProofCommand struct {
-	Scenarios    []string `arg:"" optional:"" help:"Only these. Default: all of 'holdfast loadtest list'."`
-	FaultSeconds float64  `placeholder:"N" help:"The length of every phase called fault. Default: the scenario's."`
-	Seed         uint64   `default:"1" help:"What is left to chance is decided by this number."`
-	Out          string   `default:"out" placeholder:"DIR" help:"Where NAME.json of each scenario and proof.json are written. Default: out."`
-	logsFlag
-}
-
 type loadtestAblateCommand struct {
 	Scenario     string  `arg:"" help:"The name of a scenario, see 'holdfast loadtest list', or a YAML file. Its last act is played."`
 	FaultSeconds float64 `placeholder:"N" help:"The length of the fault. Default: the scenario's."`
@@ -123,65 +115,6 @@ func (c *loadtestEnduranceCommand) Run(ctx context.Context, t terminal) error {
 			Open: fresh, Minutes: c.Minutes, Seed: c.Seed, Progress: t.err,
 		})
 	})
-}
-
-// Run plays scenarios. A void one is played once more: the machine may have had something else to do.
-func (c *loadtestProofCommand) Run(ctx context.Context, t terminal) error {
-	names := c.Scenarios
-	if len(names) == 0 {
-		names = loadtest.Names()
-	}
-	scenarios := make([]*loadtest.Scenario, len(names)) // all are read before the first is played
-	for i, name := range names {
-		var err error
-		if scenarios[i], err = loadtest.Load(name); err != nil {
-			return err
-		}
-	}
-	sink, closeLogs, err := c.open(dropLogs)
-	if err != nil {
-		return err
-	}
-	defer func() { _ = closeLogs() }()
-	o := loadtest.Options{
-		Open: freshShops(sink, c.Logs == ""), FaultSeconds: c.FaultSeconds, Seed: c.Seed, Progress: t.err,
-	}
-	var proof loadtest.Proof
-	for i, s := range scenarios {
-		lasts, err := s.Lasts(o)
-		if err != nil {
-			return err
-		}
-		fmt.Fprintf(t.err, "\n%s (%d of %d): %s\n%s\n", s.Name, i+1, len(scenarios), lasts,
-			strings.Join(strings.Fields(s.About), " "))
-		var void *loadtest.Result
-		r, err := loadtest.Run(ctx, s, o)
-		if err == nil && r.Verdict == loadtest.Void {
-			fmt.Fprintf(t.err, "%s: VOID, once more\n  %s\n", s.Name, strings.Join(r.Reasons, "\n  "))
-			void = r
-			r, err = loadtest.Run(ctx, s, o)
-		}
-		if err != nil && ctx.Err() != nil {
-			return errors.New("interrupted: the proof is not whole")
-		}
-		if err != nil {
-			return fmt.Errorf("%s: %w", s.Name, err)
-		}
-		proof.Add(r, void)
-		err = errors.Join(r.WriteText(t.out), writeJSON(filepath.Join(c.Out, s.Name+".json"), r),
-			writeJSON(filepath.Join(c.Out, "proof.json"), &proof)) // so far: an interrupted proof is worth something, too
-		if err != nil {
-			return err
-		}
-		fmt.Fprintln(t.out)
-	}
-	if err := proof.WriteText(t.out); err != nil {
-		return err
-	}
-	if code := proof.ExitCode(); code != 0 {
-		return exitError{code: code}
-	}
-	return nil
 }
 
 func (c *loadtestAblateCommand) Run(ctx context.Context, t terminal) error {
