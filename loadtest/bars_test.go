@@ -356,22 +356,35 @@ func TestEveryBarCanBeMissed(t *testing.T) {
 		{"nothing grows", flat, func(*act) {}, ""},
 		{
 			"goroutines grow", flat,
-			change("gateway", faultAt+20*time.Second, func(s *sample) { s.state.Process.Goroutines = 111 }),
-			"goroutines 1.11",
+			change("gateway", faultAt+20*time.Second, func(s *sample) { s.state.Process.Goroutines = 300 }),
+			"goroutines 100 → 300",
 		},
 		{
 			"descriptors grow", flat,
-			change("gateway", faultAt+20*time.Second, func(s *sample) { s.state.Process.FDs = 56 }),
-			"descriptors 1.12",
+			change("gateway", faultAt+20*time.Second, func(s *sample) { s.state.Process.FDs = 156 }),
+			"descriptors 50 → 156",
 		},
 		{
 			"memory grows", flat,
 			change("gateway", faultAt+20*time.Second, func(s *sample) { s.state.Process.RSSBytes *= 2 }),
-			"memory 2.00",
+			"memory 16.8 → 33.6 MB",
+		},
+		{
+			"a busy moment has left connections open", flat,
+			change("gateway", faultAt+20*time.Second, func(s *sample) { s.state.Process.Goroutines, s.state.Process.FDs = 130, 65 }),
+			"",
+		},
+		{
+			"it has not collected yet", flat,
+			both(
+				change("currency", faultAt, func(s *sample) { s.state.Process.HeapBytes = 0 }),
+				change("currency", faultAt+20*time.Second, func(s *sample) { s.state.Process.RSSBytes *= 2 }),
+			),
+			"",
 		},
 		{"it keeps orders", flat, both(keeping(400), heapOf("checkout", 1.14)), ""},
-		{"it keeps more than orders", flat, both(keeping(100), heapOf("checkout", 1.14)), "heap 1.1"},
-		{"another grows while orders are kept", flat, both(keeping(400), heapOf("gateway", 1.14)), "heap 1.14"},
+		{"it keeps more than orders", flat, both(keeping(100), heapOf("checkout", 1.14)), "heap 5.2 → 6.0 MB"},
+		{"another grows while orders are kept", flat, both(keeping(400), heapOf("gateway", 1.14)), "heap 5.2 → 6.0 MB"},
 		{"it died", flat, change("gateway", faultAt, func(s *sample) { s.dead = true }), "not known"},
 
 		{"nobody is served", down, visits(sorry(faultAt, recoveryAt)), ""},

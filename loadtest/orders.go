@@ -75,6 +75,17 @@ type acceptedOrder struct {
 	id, key string
 }
 
+// accepted counts the orders that were accepted of people who came between two instants.
+func (p *act) accepted(from, to time.Time) int {
+	n := 0
+	for h := range p.tally.orders.accepted {
+		if at := p.tally.start.Add(h.at); at.After(from) && at.Before(to) {
+			n++
+		}
+	}
+	return n
+}
+
 // key is the idempotency key of a hit.
 func (s *sender) key(seq uint64) string { return s.run0 + "-" + strconv.FormatUint(seq, 10) }
 
