@@ -578,10 +578,11 @@ func TestAPhaseThatProvesNothing(t *testing.T) {
 	}{
 		"starved, or the work of the silent": {PhaseResult{}, machine{known: true, busy: 59, idle: 1, total: 60, self: 10}, ""},
 
-		"sound":    {PhaseResult{Asked: 100, Sent: 99, LagP99: 50}, machine{}, ""},
-		"not sent": {PhaseResult{Asked: 100, Sent: 98}, machine{}, "98 of 100"},
-		"late":     {PhaseResult{Asked: 100, Sent: 100, LagP99: 51}, machine{}, "lag p99 51 ms"},
-		"starved":  {PhaseResult{}, machine{known: true, busy: 59, idle: 1, total: 60, self: 10}, "other programs took 81.7 %"},
+		"sound":                {PhaseResult{Asked: 100, Sent: 99, LagP99: 50}, machine{}, ""},
+		"not sent":             {PhaseResult{Asked: 100, Sent: 98}, machine{}, "98 of 100"},
+		"late":                 {PhaseResult{Asked: 100, Sent: 100, LagP99: 51}, machine{}, "lag p99 51 ms"},
+		"starved":              {PhaseResult{}, machine{known: true, busy: 59, idle: 1, total: 60, self: 10}, "other programs took 81.7 %"},
+		"late, nothing judged": {PhaseResult{Asked: 100, Sent: 100, LagP99: 61}, machine{}, ""},
 		"starved, nothing judged": {
 			PhaseResult{}, machine{known: true, busy: 59, idle: 1, total: 60, self: 10}, "",
 		},
@@ -598,7 +599,7 @@ func TestAPhaseThatProvesNothing(t *testing.T) {
 		switch name {
 		case "too slow":
 			ph.Name = phaseHealthy
-		case "starved, nothing judged":
+		case "starved, nothing judged", "late, nothing judged":
 			ph.Name = "warm-up"
 		}
 		if strings.HasSuffix(name, "silent") {

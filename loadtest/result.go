@@ -275,17 +275,19 @@ const (
 // voidIn tells why a phase proves nothing, if it does not.
 func (p *act) voidIn(i int, r PhaseResult) []string {
 	var reasons []string
-	where := p.Name + ", " + r.Name
+	where, ph := p.Name+", "+r.Name, p.phases[i]
 	if float64(r.Sent) < minSent*float64(r.Asked) {
 		reasons = append(reasons,
 			fmt.Sprintf("%s: %d of %d were sent, less than %s", where, r.Sent, r.Asked, percent(minSent)))
+	}
+	if !p.judges(ph.Name) {
+		return reasons
 	}
 	if r.LagP99 > maxLag {
 		reasons = append(reasons,
 			fmt.Sprintf("%s: the sender was late: lag p99 %.0f ms, above %.0f ms", where, r.LagP99, maxLag))
 	}
-	ph := p.phases[i]
-	shop, known := 0.0, p.judges(ph.Name)
+	shop, known := 0.0, true
 	for _, service := range Services {
 		then, ok := ph.before[service]
 		now, ok2 := ph.after[service]
@@ -303,8 +305,8 @@ func (p *act) voidIn(i int, r PhaseResult) []string {
 	return reasons
 }
 
-// judges tells whether anything is held to a phase. The processors are busy with opening the shop in a warm-up, and
-// nothing that is told of it depends on that.
+// judges tells whether anything is held to a phase. In a warm-up everything connects for the first time, and nothing that
+// is told of the shop depends on how long that took.
 func (p *act) judges(phase string) bool {
 	return phase == phaseHealthy || phase == phaseFault || slices.ContainsFunc(p.Bars, func(b Bar) bool {
 		return b.Phase == phase || b.Against == phase
