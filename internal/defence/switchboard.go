@@ -13,30 +13,9 @@ import (
 	"example.com/holdfast/pkg/resilience"
 )
 
-// Environment is what is no defence: the size of things, and the shape of ordinary code's client.
-type Environment struct {
-	Workers          int    // 0: unlimited, as plain Go
-	SharedClientPool int    // calls in all through the shared client when bulkheads are off; 0: no limit
-	SharedClientIdle int    // idle connections a host that it keeps
-	NaiveAttempts    [2]int // of the page and of the client library, one loop in the other, when retry_budget is off
-
-	ClientIgnoresTimeouts bool // an upgraded client library: calls outlive their timeout and their caller
-	WalkAway              bool // callers leave at the timeout what ignores it; its slot stays taken: Policy.WalkAway
-
-	NoQueue bool   // with shedding: nobody waits for a worker
-	Tuning  Tuning // limits other than those declared
-}
-
-// What shedding does with those for whom no worker is free: a line as long as there are workers, in which nobody
-// waits longer than a page can spare.
-const (
-	queueMaxWait    = 100 * time.Millisecond
-	queueTargetWait = 10 * time.Millisecond
-)
-
-// settleAfter is how long breakers look away after calls have been bounded anew: everyone reconnects at once. With
+// SettleAfter is how long breakers look away after calls have been bounded anew: everyone reconnects at once. With
 // 2 s, a full gateway on two processors still tripped some in one run of two.
-const settleAfter = 3 * time.Second
+const SettleAfter = 3 * time.Second
 
 // Switchboard holds the switches of one service, and everything that they switch.
 type Switchboard struct {
@@ -76,7 +55,7 @@ func New(initial Set, env Environment, log *slog.Logger) (*Switchboard, error) {
 		own:      map[string]*http.Transport{},
 	}
 	var err error
-	if s.admission, err = resilience.NewAdmission(s.admissionPolicy(initial)); err != nil {
+	if s.admission, err = resilience.NewAdmission(s.env.Admission(initial)); err != nil {
 		return nil, err
 	}
 	s.on.Store(&era{initial, new(unbounded)})
@@ -87,7 +66,7 @@ func New(initial Set, env Environment, log *slog.Logger) (*Switchboard, error) {
 func (s *Switchboard) Open(e Edge) (*resilience.Dependency, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	e = s.env.Tuning.edge(e)
+	e = s.env.Tuning.Edge(e)
 	// Declared as if every defence were on: a policy that is wrong only then must not wait for the switch.
 	if _, err := resilience.New(e.Dependency, e.Policy); err != nil {
 		return nil, err
@@ -153,7 +132,7 @@ func (s *Switchboard) Set(to Set) error {
 	if bounds {
 		was.unbounded.end()
 		for _, dep := range s.Dependencies() {
-			dep.Settle(settleAfter) // from now on
+			dep.Settle(SettleAfter) // from now on
 		}
 	}
 	return err
@@ -163,7 +142,7 @@ func (s *Switchboard) Set(to Set) error {
 func (s *Switchboard) apply(is *era) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	errs := []error{s.admission.Apply(s.admissionPolicy(is.Set))}
+	errs := []error{s.admission.Apply(s.env.Admission(is.Set))}
 	for i, dep := range s.deps {
 		errs = append(errs, dep.Apply(s.policy(s.edges[i], is.Set)))
 		if is.unbounded != s.on.Load().unbounded {
@@ -223,51 +202,18 @@ func (s *Switchboard) count(next http.Handler) http.Handler {
 // Begun tells how many requests were given a worker, and for how many of them nobody waited any more.
 func (s *Switchboard) Begun() (all, late uint64) { return s.begun.Load(), s.begunLate.Load() }
 
-func (s *Switchboard) admissionPolicy(on Set) resilience.AdmissionPolicy {
-	p := resilience.AdmissionPolicy{Workers: s.env.Workers, Queue: resilience.Unlimited, MaxWait: resilience.Unbounded}
-	if p.Workers == 0 {
-		p.Workers = resilience.Unlimited
-	}
-	if on.Shedding {
-		p.Queue, p.MaxWait, p.TargetWait = p.Workers, queueMaxWait, queueTargetWait
-		if s.env.NoQueue {
-			p.Queue = 0
-		}
-	}
-	return p
-}
-
-// policy is what becomes of an edge's policy when defences are off, which is what ordinary code does, and with the
-// client that the environment asks for.
+// policy is what the environment makes of an edge's policy, with the client that it asks for.
 func (s *Switchboard) policy(e Edge, on Set) resilience.Policy {
-	p := e.Policy
-	if !on.Timeouts {
-		if p.SlowAfter == 0 {
-			p.SlowAfter = p.Timeout
-		}
-		if p.ProbeTimeout == 0 {
-			p.ProbeTimeout = p.Timeout
-		}
-		p.Timeout, p.ConnectTimeout = resilience.Unbounded, naiveConnectTimeout
-	}
+	p := s.env.Policy(e, on)
 	if !on.Bulkheads {
-		p.Slots, p.SlotWait = resilience.Unlimited, 0
 		p.Transport = s.sharedBy(on)
 	}
-	if !on.Breakers {
-		p.Breaker = resilience.Breaker{}
-	}
-	if !on.RetryBudget {
-		p.Retry = s.naiveRetry(e)
-	}
-	p.NoFallback = !on.Fallbacks
 	if s.env.ClientIgnoresTimeouts {
 		if p.Transport == nil {
 			p.Transport = s.ownOf(e)
 		}
 		p.Transport = heedless{p.Transport}
 	}
-	p.WalkAway = p.WalkAway || s.env.WalkAway
 	return p
 }
 
@@ -297,13 +243,3 @@ func (s *Switchboard) sharedBy(on Set) http.RoundTripper {
 
 // sharedConnectTimeout is the one connect timeout that a shared client can have: the longest of the edges'.
 const sharedConnectTimeout = 100 * time.Millisecond
-
-// naiveRetry is two loops, one in the other, that repeat whatever fails and know nothing of each other: what they come
-// to is one loop of the product.
-func (s *Switchboard) naiveRetry(e Edge) resilience.Retry {
-	attempts := max(1, s.env.NaiveAttempts[0]) * max(1, s.env.NaiveAttempts[1])
-	if !e.Leaf || attempts == 1 {
-		return resilience.Retry{}
-	}
-	return resilience.Retry{Attempts: attempts, Budget: resilience.Unbudgeted}
-}

@@ -52,8 +52,8 @@ func ParseTuning(text string) (Tuning, error) {
 	return t, errors.Join(errs...)
 }
 
-// edge returns e with the limits that it is given.
-func (t Tuning) edge(e Edge) Edge {
+// Edge returns e with the limits that it is given.
+func (t Tuning) Edge(e Edge) Edge {
 	l := t[e.Dependency]
 	if l.Slots != 0 {
 		e.Policy.Slots = l.Slots

@@ -21,7 +21,7 @@ func TestTuning(t *testing.T) {
 		if err != nil {
 			t.Errorf("%q: %v", text, err)
 		}
-		if got := tuning.edge(e).Policy; got != want {
+		if got := tuning.Edge(e).Policy; got != want {
 			t.Errorf("%q: %d slots, %v", text, got.Slots, got.Timeout)
 		}
 	}
