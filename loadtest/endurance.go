@@ -87,7 +87,7 @@ func (s *Scenario) endure(rate Rate, minutes float64) {
 
 // measureCapacity is the median of three measurements.
 func measureCapacity(ctx context.Context, o EnduranceOptions, env Environment) (_ float64, err error) {
-	shop, err := o.Open(ctx, env.with(Environment{"all": {"DEFENCES": "all"}}))
+	shop, err := o.Open(ctx, env.With(Environment{"all": {"DEFENCES": "all"}}))
 	if err != nil {
 		return 0, fmt.Errorf("%w: open a shop: %w", ErrCannotRun, err)
 	}

@@ -177,7 +177,7 @@ func (p *act) forecastCascade(of Prediction) (forecast, error) {
 
 // forecastPool takes the pool of the shared client from the environment of the act: the shop is not asked for it.
 func (p *act) forecastPool(of Prediction) (forecast, error) {
-	env := p.scenario.Environment.with(p.Environment)
+	env := p.scenario.Environment.With(p.Environment)
 	text := env[of.Service]["SHARED_CLIENT_POOL"]
 	if text == "" {
 		text = env["all"]["SHARED_CLIENT_POOL"]

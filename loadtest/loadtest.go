@@ -22,8 +22,8 @@ import (
 // Environment is what each process of a shop gets: by service ("all" for every one), variable → value.
 type Environment map[string]map[string]string
 
-// with returns the environment as another changes it.
-func (e Environment) with(other Environment) Environment {
+// With returns the environment as another changes it.
+func (e Environment) With(other Environment) Environment {
 	both := maps.Clone(e)
 	if both == nil {
 		both = Environment{}
@@ -147,7 +147,7 @@ type playedPhase struct {
 
 // play opens a shop, sends people through all phases of an act, and closes the shop.
 func play(ctx context.Context, s *Scenario, a *Act, o Options, show *progress) (_ *act, err error) {
-	env := s.Environment.with(a.Environment).with(Environment{"all": {"DEFENCES": a.Defences}})
+	env := s.Environment.With(a.Environment).With(Environment{"all": {"DEFENCES": a.Defences}})
 	show.say("%s: opening a shop, defences %s", a.Name, a.Defences)
 	shop, err := o.Open(ctx, env)
 	if err != nil {

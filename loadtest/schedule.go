@@ -2,8 +2,8 @@ package loadtest
 
 import (
 	"encoding/json"
-	"iter"
 	"maps"
+	"math"
 	"math/rand/v2"
 	"net/http"
 	"net/url"
@@ -58,83 +58,19 @@ const asksPerClass = 512
 // newSchedule computes all arrivals before the first is sent. It is a pure function of its arguments.
 func newSchedule(s *Scenario, sh *shelf, phases []Phase, seed uint64) schedule {
 	sched := schedule{names: s.classNames()}
-	for _, name := range sched.names {
-		sched.fastest = append(sched.fastest, s.Classes[name].busiest(name, phases))
-	}
-	// Evenly spaced classes are shifted against each other, or they would all come at the same instant.
-	shift := time.Duration(float64(time.Second) / float64(max(slices.Max(sched.fastest), 1)) / float64(len(sched.names)))
+	chances := make([]*rand.Rand, len(sched.names)) // one for each class: another class changes nothing in it
+	asks := make([][]*ask, len(sched.names))
 	for i, name := range sched.names {
-		class := s.Classes[name]
-		chance := rand.New(rand.NewPCG(seed, uint64(i)+1)) // of the class alone: another class changes nothing here
-		asks := make([]*ask, asksPerClass)
-		for j := range asks {
-			asks[j] = newAsk(class, sh, chance)
-		}
-		from := time.Duration(0)
-		for _, st := range stretches(name, class.Rate, phases) {
-			for at := range st.arrivals(s.Arrivals, time.Duration(i)*shift, chance) {
-				sched.hits = append(sched.hits, hit{at: from + at, class: i, ask: asks[chance.IntN(len(asks))]})
-			}
-			from += st.length
+		sched.fastest = append(sched.fastest, s.Classes[name].busiest(name, phases))
+		chances[i] = rand.New(rand.NewPCG(seed, math.MaxUint64-uint64(i))) // apart from that of the arrivals
+		for range asksPerClass {
+			asks[i] = append(asks[i], newAsk(s.Classes[name], sh, chances[i]))
 		}
 	}
-	slices.SortStableFunc(sched.hits, func(a, b hit) int { return int(a.at - b.at) })
+	for at, i := range s.visits(phases, seed) {
+		sched.hits = append(sched.hits, hit{at: at, class: i, ask: asks[i][chances[i].IntN(asksPerClass)]})
+	}
 	return sched
-}
-
-// busiest is the highest rate that the class has in any phase.
-func (c Class) busiest(name string, phases []Phase) Rate {
-	most := c.Rate
-	for _, p := range phases {
-		most = max(most, p.rate(name, c.Rate))
-	}
-	return most
-}
-
-// stretch is a time in which a class comes at one rate.
-type stretch struct {
-	rate   Rate
-	length time.Duration
-}
-
-// stretches are those of a class over the phases of an act: as long as they can be, so that a phase in which nothing
-// changes leaves no mark in the arrivals.
-func stretches(class string, usual Rate, phases []Phase) []stretch {
-	var all []stretch
-	for _, p := range phases {
-		rate, length := p.rate(class, usual), time.Duration(p.For)
-		if n := len(all); n > 0 && all[n-1].rate == rate {
-			all[n-1].length += length
-			continue
-		}
-		all = append(all, stretch{rate, length})
-	}
-	return all
-}
-
-// arrivals are the instants within the stretch at which somebody comes.
-func (st stretch) arrivals(how Arrivals, shift time.Duration, chance *rand.Rand) iter.Seq[time.Duration] {
-	return func(yield func(time.Duration) bool) {
-		if st.rate == 0 {
-			return
-		}
-		at := shift
-		if how == Poisson {
-			at = gap(st.rate, chance)
-		}
-		for n := 1; at < st.length && yield(at); n++ {
-			if how == Poisson {
-				at += gap(st.rate, chance)
-			} else {
-				at = shift + time.Duration(float64(n)/float64(st.rate)*float64(time.Second))
-			}
-		}
-	}
-}
-
-// gap is the time between two arrivals of a Poisson process.
-func gap(r Rate, chance *rand.Rand) time.Duration {
-	return time.Duration(chance.ExpFloat64() / float64(r) * float64(time.Second))
 }
 
 func newAsk(c Class, sh *shelf, chance *rand.Rand) *ask {
