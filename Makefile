@@ -10,7 +10,7 @@ CC_FOUND := $(shell command -v $$($(GO) env CC 2>/dev/null) 2>/dev/null)
 RACE     := $(if $(CC_FOUND),-race)
 
 .DEFAULT_GOAL := help
-.PHONY: help build test breakages fuzz lint shapes rules run demo proof proof-full ablation endurance report pictures smoke bench go-ready race-ready
+.PHONY: help build test breakages fuzz lint shapes rules run demo proof proof-full ablation endurance report pictures simulate scale smoke bench go-ready race-ready
 
 help: ## Show this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## /{printf "  make %-10s %s\n", $$1, $$2}' Makefile
@@ -42,6 +42,12 @@ report: build ## Tell what make proof and make ablation have shown: out/report.h
 
 pictures: build ## Draw the README's picture from out/ninety-seconds.json, as make demo or make proof left it
 	@bin/holdfast loadtest picture out/ninety-seconds.json docs/pictures
+
+simulate: build ## Set simulations of all scenarios beside what make proof has measured, in seconds
+	@bin/holdfast simulate against out
+
+scale: build ## Past one machine, simulated: a thousand instances at 200,000 requests/s, in under a minute
+	@bin/holdfast simulate scale
 
 smoke: build ## The short proof: undefended against defended, 20 s of fault
 	@bin/holdfast loadtest run ninety-seconds --acts off,on --fault-seconds 20

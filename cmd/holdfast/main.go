@@ -35,6 +35,7 @@ type cli struct {
 	Fault    faultCommand    `cmd:"" help:"Hold or refuse a service's requests on purpose."`
 	Loadtest loadtestCommand `cmd:"" help:"Break the shop under load and judge what is left of it."`
 	Predict  predictCommand  `cmd:"" help:"Say from a few numbers what a slow dependency will do."`
+	Simulate simulateCommand `cmd:"" help:"Play a scenario in a second, without a shop: a model of its workers, slots, timeouts and people."`
 	Budgets  budgetsCommand  `cmd:"" help:"Print every call between the services, and what bounds it."`
 	Advise   adviseCommand   `cmd:"" help:"Watch the calls of a running shop and say which timeouts and slots do not fit them."`
 	Health   healthCommand   `cmd:"" help:"Exit 0 when a URL answers 200 within a second."`

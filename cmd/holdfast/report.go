@@ -3,6 +3,7 @@ package main
 import (
 	"bytes"
 	"cmp"
+	"context"
 	"fmt"
 	"io"
 	"os"
@@ -25,9 +26,12 @@ type loadtestPictureCommand struct {
 
 // Run writes the report and prints it as one line. What the runs came to is their commands' to exit with: a report of
 // a missed bar is a report.
-func (c *loadtestReportCommand) Run(t terminal) error {
+func (c *loadtestReportCommand) Run(ctx context.Context, t terminal) error {
 	r, err := tell.Read(c.Dir)
 	if err != nil {
+		return err
+	}
+	if err := addSimulations(ctx, r); err != nil {
 		return err
 	}
 	page := cmp.Or(c.HTML, filepath.Join(c.Dir, "report.html"))

@@ -22,13 +22,13 @@ func (r *Report) WriteMarkdown(w io.Writer) error {
 			fmt.Fprintf(&b, "- %s: %s\n", text(v.Name), text(reason))
 		}
 	}
-	if rows := p.Simulation; rows != nil {
+	if p.Simulation != nil {
 		b.WriteString("\n## Simulated and measured\n")
-		cells := [][]string{{"scenario", "act", "of", "measured", "simulated", "off", "want", ""}}
-		for _, s := range rows {
-			cells = append(cells, []string{s.Scenario, s.Act, s.What, s.Measured, s.Simulated, s.Off, s.Want, nearWord(s.Near)})
-		}
+		cells, untold, _ := r.Simulation()
 		table(&b, cells)
+		for _, line := range untold {
+			fmt.Fprintf(&b, "- %s\n", text(line))
+		}
 	}
 	if p.Ablation != nil {
 		fmt.Fprintf(&b, "\n## What each defence is worth, in %s\n", text(p.Ablation.Scenario))
@@ -52,13 +52,6 @@ func machines(runs []runView) []string {
 	default:
 		return []string{"Measured from " + runs[0].Machine + ",", "to " + runs[n-1].Machine + "."}
 	}
-}
-
-func nearWord(near bool) string {
-	if near {
-		return "near"
-	}
-	return "**off**"
 }
 
 // good tells of each act how many were served well while the shop was tested.

@@ -34,6 +34,7 @@ type page struct {
 	One                      bool // run, and no proof
 	Ablation                 *ablationView
 	Simulation               []simulationRow
+	Untold                   []string // of the scenarios that are simulated
 	Again                    string
 }
 
@@ -68,7 +69,7 @@ func (r *Report) page() page {
 	p := page{
 		Title: "Holdfast: the proof", Claim: claim, Conclusion: r.conclusion(), Verdict: verdict(said[r.verdict()]),
 		Style: template.CSS(pageCSS), Light: variables(inLight), Dark: variables(inDark),
-		One: len(r.Results) == 1, Again: r.again(), Ablation: ablationViewOf(r.Ablation), Simulation: r.simulation(),
+		One: len(r.Results) == 1, Again: r.again(), Ablation: ablationViewOf(r.Ablation), Simulation: r.simulation(), Untold: r.untold(),
 	}
 	if p.One {
 		run := r.Results[0]

@@ -23,6 +23,8 @@ type Report struct {
 	// Simulated are acts as a simulator plays them, by scenario; they are drawn beside the measured ones of the same
 	// name and compared with them. Nil: none.
 	Simulated map[string][]loadtest.ActResult
+	// Untold says of scenarios that are simulated what the model cannot tell of them, and why.
+	Untold map[string]string
 	// Ablation is what each defence is worth. Nil: not measured.
 	Ablation *loadtest.Ablation
 	// Again is the command that makes all of this again. Empty: that of the only run.

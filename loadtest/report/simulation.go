@@ -19,6 +19,14 @@ type simulationRow struct {
 	Near                                                bool
 }
 
+// Mark is what the comparison comes to, in a shape and a word.
+func (s simulationRow) Mark() string {
+	if s.Near {
+		return "● near"
+	}
+	return "■ off"
+}
+
 // simulation compares every act that was simulated with what was measured of it.
 func (r *Report) simulation() []simulationRow {
 	var rows []simulationRow
@@ -60,4 +68,25 @@ func compared(scenario string, measured, simulated *loadtest.ActResult) []simula
 		})
 	}
 	return rows
+}
+
+// Simulation is the table of what was simulated and what was measured, its header first; what the model does not tell
+// of the scenarios in it, a line each; and whether all of the table is near.
+func (r *Report) Simulation() (rows [][]string, untold []string, near bool) {
+	near = true
+	rows = [][]string{{"scenario", "act", "of", "measured", "simulated", "off", "want", ""}}
+	for _, s := range r.simulation() {
+		rows = append(rows, []string{s.Scenario, s.Act, s.What, s.Measured, s.Simulated, s.Off, s.Want, s.Mark()})
+		near = near && s.Near
+	}
+	return rows, r.untold(), near
+}
+
+func (r *Report) untold() (lines []string) {
+	for _, run := range r.Results {
+		if why := r.Untold[run.Scenario]; why != "" && r.Simulated[run.Scenario] != nil {
+			lines = append(lines, "Not told of "+run.Scenario+": "+why+".")
+		}
+	}
+	return lines
 }
