@@ -18,7 +18,8 @@ import (
 	"github.com/jackc/pgx/v5"
 )
 
-var errNone = errors.New("pgtest: no PostgreSQL server for this test: install one (apt-get install postgresql), " +
+// ErrNone is wrapped where there is no server, and says how to get one.
+var ErrNone = errors.New("pgtest: no PostgreSQL server for this test: install one (apt-get install postgresql), " +
 	"start a Docker engine, or name one with TEST_DATABASE_URL")
 
 // image is what a Docker engine is asked for.
@@ -39,7 +40,7 @@ func find(ctx context.Context) (*server, error) {
 	if docker, err := exec.LookPath("docker"); err == nil {
 		return startContainer(ctx, docker)
 	}
-	return nil, errNone
+	return nil, ErrNone
 }
 
 // binaries returns the folder of the newest server among those that pattern matches, or else the one that the PATH
@@ -112,7 +113,7 @@ func startIn(ctx context.Context, bin, folder string) (*server, error) {
 func startContainer(ctx context.Context, docker string) (*server, error) {
 	if exec.CommandContext(ctx, docker, "image", "inspect", image).Run() != nil {
 		if out, err := exec.CommandContext(ctx, docker, "pull", "--quiet", image).CombinedOutput(); err != nil {
-			return nil, fmt.Errorf("%w. The Docker engine cannot serve: %w: %s", errNone, err, bytes.TrimSpace(out))
+			return nil, fmt.Errorf("%w. The Docker engine cannot serve: %w: %s", ErrNone, err, bytes.TrimSpace(out))
 		}
 	}
 	folder, err := os.MkdirTemp("", "pgtest")
@@ -167,10 +168,13 @@ func (s *server) await(ctx context.Context, folder string) error {
 
 // keeper runs a program until its own standard input ends, which is when the process that has the other end of the
 // pipe does, in whatever way; then it stops the program with the signal $1, and removes the folder that it works in.
+// For a line of input it stops the program with the signal that the line names, and runs it again.
 const keeper = `signal=$1; shift
-"$@" >log 2>&1 &
-program=$!
-read -r _
+while :; do
+	"$@" >>log 2>&1 &
+	program=$!
+	if read -r again; then kill -"$again" $program; wait $program; else break; fi
+done
 kill -"$signal" $program
 wait $program
 rm -rf "$PWD"`

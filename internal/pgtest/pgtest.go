@@ -10,6 +10,7 @@ import (
 	"context"
 	"crypto/rand"
 	"errors"
+	"fmt"
 	"net/url"
 	"os"
 	"strings"
@@ -59,7 +60,7 @@ func (p *Template) Copy(t TB) string {
 	t.Cleanup(func() {
 		ctx, cancel := context.WithTimeout(context.Background(), patience)
 		defer cancel()
-		if err := s.execute(ctx, "drop database "+name+" with (force)"); err != nil {
+		if err := s.drop(ctx, name); err != nil {
 			t.Fatal("pgtest: drop the copy: ", err)
 		}
 	})
@@ -72,6 +73,20 @@ func (p *Template) make(ctx context.Context, s *server) (string, error) {
 		err = p.Prepare(ctx, s.database(name))
 	}
 	return name, err
+}
+
+// New returns the URL of an empty database, and what drops it, for an experiment that is no test. Its error wraps ErrNone
+// where there is no server.
+func New(ctx context.Context) (url string, drop func(context.Context) error, err error) {
+	s, err := theServer()
+	if err != nil {
+		return "", nil, err
+	}
+	name, err := s.create(ctx, "template1")
+	if err != nil {
+		return "", nil, fmt.Errorf("pgtest: create a database: %w", err)
+	}
+	return s.database(name), func(ctx context.Context) error { return s.drop(ctx, name) }, nil
 }
 
 // need returns the server of this test binary, or skips or fails t.
@@ -87,7 +102,7 @@ func judge(t TB, err error) {
 	t.Helper()
 	switch {
 	case err == nil:
-	case errors.Is(err, errNone) && os.Getenv("CI") != "true":
+	case errors.Is(err, ErrNone) && os.Getenv("CI") != "true":
 		t.Skip(err)
 	default:
 		t.Fatal(err)
@@ -100,6 +115,56 @@ var theServer = sync.OnceValues(func() (*server, error) {
 	defer cancel()
 	return find(ctx)
 })
+
+// Restart stops the server, which breaks every connection, and returns when it takes connections again. It is for
+// tests that do not run beside others. A server that is not this test binary's to restart skips t: a container's, which
+// would forget everything, or a given one.
+func Restart(t TB) {
+	t.Helper()
+	s := need(t)
+	folder := s.at.Query().Get("host")
+	if s.life == nil || folder == "" {
+		t.Skip("this PostgreSQL server cannot be restarted: it takes one that is installed here (apt-get install postgresql)")
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), patience)
+	defer cancel()
+	if err := s.restart(ctx, folder); err != nil {
+		t.Fatal("pgtest: restart the server: ", err)
+	}
+}
+
+// restart lets the server end as an administrator does: what was committed is kept.
+func (s *server) restart(ctx context.Context, folder string) error {
+	began, err := s.began(ctx)
+	if err != nil {
+		return err
+	}
+	if _, err := s.life.WriteString("INT\n"); err != nil {
+		return err
+	}
+	poll := time.NewTicker(20 * time.Millisecond)
+	defer poll.Stop()
+	for {
+		if at, err := s.began(ctx); err == nil && at != began {
+			return nil
+		}
+		select {
+		case <-poll.C:
+		case <-ctx.Done():
+			return fmt.Errorf("%w\n%s", ctx.Err(), said(folder))
+		}
+	}
+}
+
+// began is when the server was started.
+func (s *server) began(ctx context.Context) (at time.Time, err error) {
+	conn, err := pgx.Connect(ctx, s.at.String())
+	if err != nil {
+		return at, err
+	}
+	err = conn.QueryRow(ctx, "select pg_postmaster_start_time()").Scan(&at)
+	return at, errors.Join(err, conn.Close(ctx))
+}
 
 // server is one on which databases may be created and dropped.
 type server struct {
@@ -120,6 +185,10 @@ func (s *server) database(name string) string {
 func (s *server) create(ctx context.Context, template string) (string, error) {
 	name := "pgtest_" + strings.ToLower(rand.Text())
 	return name, s.execute(ctx, "create database "+name+" template "+template)
+}
+
+func (s *server) drop(ctx context.Context, name string) error {
+	return s.execute(ctx, "drop database "+name+" with (force)")
 }
 
 // execute runs one statement on a connection of its own.

@@ -50,6 +50,26 @@ func TestCopiesAreSeparateAndDropped(t *testing.T) {
 	}
 }
 
+// A server that is restarted breaks its connections, and has what it had.
+func TestRestart(t *testing.T) {
+	at := table.Copy(t)
+	conn, err := pgx.Connect(t.Context(), at)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = conn.Close(t.Context()) }()
+	if _, err := conn.Exec(t.Context(), `insert into t values (1)`); err != nil {
+		t.Fatal(err)
+	}
+	Restart(t)
+	if err := conn.Ping(t.Context()); err == nil {
+		t.Error("the connection has outlived its server")
+	}
+	if err := execute(t.Context(), at, `do $$ begin assert (select count(*) from t) = 1; end $$`); err != nil {
+		t.Error(err)
+	}
+}
+
 // The server of a test binary ends with it, however that is: here, the end of the pipe is closed as the kernel does.
 func TestTheServerEndsWithItsProcess(t *testing.T) {
 	bin := binaries("/usr/lib/postgresql/*/bin")
@@ -116,8 +136,8 @@ func TestWithoutAServer(t *testing.T) {
 		err           error
 		skips, failed bool
 	}{
-		{"", errNone, true, false},
-		{"true", errNone, false, true},
+		{"", ErrNone, true, false},
+		{"true", ErrNone, false, true},
 		{"", errors.New("broken"), false, true},
 	} {
 		t.Setenv("CI", test.ci)

@@ -4,6 +4,7 @@ import (
 	"bufio"
 	"context"
 	"encoding/json"
+	"flag"
 	"fmt"
 	"io"
 	"net/http"
@@ -201,17 +202,23 @@ func TestD13KilledInMidOrder(t *testing.T) {
 	}
 }
 
+var (
+	ordersUnderKills = flag.Int("orders", 200, "orders of TestD13OrdersUnderKills")
+	killsUnderOrders = flag.Int("kills", 3, "how often checkout is killed meanwhile")
+	restartDatabase  = flag.Bool("restart", false, "whether PostgreSQL is restarted meanwhile")
+)
+
 // D13: eight people place 200 orders while checkout is killed three times and every connection to the database broken
-// twice, as a restart of it does. Each tries until told that it is ordered; then each has ordered once, and the stock
-// adds up.
+// in between, as a restart of it does. Each tries until told that it is ordered; then each has ordered once, and the
+// stock adds up. Flags make more of it, and the restart a real one.
 func TestD13OrdersUnderKills(t *testing.T) {
-	const people, each = 8, 25
+	const people = 8
 	at := database.Copy(t)
 	network := pgtest.NewProxy(t, at)
 	v := newVictim(t, network.URL(), says(http.StatusOK, goodPrices))
 	first := stockOfEmma(t, at)
 
-	var placed atomic.Int32
+	var placed, unanswered atomic.Int32
 	var mu sync.Mutex
 	ids := map[string]string{}
 	var ordering sync.WaitGroup
@@ -219,10 +226,11 @@ func TestD13OrdersUnderKills(t *testing.T) {
 		ordering.Go(func() {
 			pause := time.NewTicker(20 * time.Millisecond) // of a person before another try
 			defer pause.Stop()
-			for n := range each {
-				key := fmt.Sprintf("%d-%d", p, n)
+			for n := p; n < *ordersUnderKills; n += people {
+				key := fmt.Sprint(n)
 				a := v.post(key)
 				for ; a.status != http.StatusCreated; a = v.post(key) {
+					unanswered.Add(1)
 					if a.status < 500 && !a.is(problem.OrderInProgress) {
 						t.Errorf("%s: %v", key, a)
 						return
@@ -249,16 +257,22 @@ func TestD13OrdersUnderKills(t *testing.T) {
 			}
 		}
 	}
-	for i, happens := range []func(){v.kill, network.Cut, v.kill, network.Cut, v.kill} {
-		reached(int32(people * each * (i + 1) / 6))
+	happening := []func(){func() { v.kill(); v.start() }}
+	for range *killsUnderOrders - 1 {
+		happening = append(happening, network.Cut, happening[0])
+	}
+	if *restartDatabase {
+		happening = append(happening, func() { pgtest.Restart(t) })
+	}
+	for i, happens := range happening {
+		reached(int32(*ordersUnderKills * (i + 1) / (len(happening) + 1)))
 		happens()
 		lapse(t, at) // also of those who live: they may lose their claims, and must then not complete them
-		if i%2 == 0 {
-			v.start()
-		}
 	}
 	ordering.Wait()
-	wantOrders(t, at, first, people*each)
+	t.Logf("%d orders, %d tries that had no answer, checkout killed %d times, PostgreSQL restarted: %t",
+		placed.Load(), unanswered.Load(), *killsUnderOrders, *restartDatabase)
+	wantOrders(t, at, first, *ordersUnderKills)
 	for key, id := range ids {
 		if got := ask[string](t, at, `select order_id from idempotency_keys where key = '`+key+`'`); got != id {
 			t.Errorf("key %s was told order %s, and has %s", key, id, got)
