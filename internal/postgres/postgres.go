@@ -66,5 +66,23 @@ func (db *DB) Close() error {
 	}
 }
 
+// Await returns when the server has answered on a connection of db's own, which is then there for the first call. It tries
+// again as long as ctx lasts: where everything starts at once, a connection may take longer than it ever will again.
+func (db *DB) Await(ctx context.Context) error {
+	pause := time.NewTicker(knockEvery)
+	defer pause.Stop()
+	for {
+		err := db.Ping(ctx)
+		if err == nil {
+			return nil
+		}
+		select {
+		case <-pause.C:
+		case <-ctx.Done():
+			return fmt.Errorf("%s: not reached in time: %w", db.dep.Name(), err)
+		}
+	}
+}
+
 // Ping asks the server for a sign of life.
 func (db *DB) Ping(ctx context.Context) error { return db.pool.Ping(ctx) }

@@ -374,6 +374,27 @@ func TestPrepareWaitsForTheServer(t *testing.T) {
 	}
 }
 
+// A server that answers late is waited for, and what was waited for is a connection that the first call has.
+func TestAwait(t *testing.T) {
+	network := pgtest.NewProxy(t, numbers.Copy(t))
+	db := open(t, network.URL(), plenty)
+	network.Gone()
+	ctx, cancel := context.WithTimeout(t.Context(), 100*time.Millisecond)
+	defer cancel()
+	if err := db.Await(ctx); err == nil || !strings.Contains(err.Error(), "postgres: not reached in time") {
+		t.Errorf("error %v", err)
+	}
+	there := make(chan error, 1)
+	go func() { there <- db.Await(t.Context()) }()
+	network.Pass()
+	if err := <-there; err != nil {
+		t.Error(err)
+	}
+	if n := db.pool.Stat().IdleConns(); n != 1 {
+		t.Errorf("%d connections are there, want one", n)
+	}
+}
+
 // A migration that fails leaves nothing of itself, and the database at the one before.
 func TestAMigrationIsWholeOrNothing(t *testing.T) {
 	at := numbers.Copy(t)

@@ -75,7 +75,10 @@ func openStore(url string, c *service.Chassis) (Store, error) {
 		return nil, err
 	}
 	db, err := c.OpenDatabase(url, Database)
-	return &Postgres{db}, err
+	if err != nil {
+		return nil, err
+	}
+	return &Postgres{db}, db.Await(ctx)
 }
 
 func newService(cfg Config, c *service.Chassis, store Store) (*Service, error) {

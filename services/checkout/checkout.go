@@ -81,7 +81,11 @@ func openStore(url string, c *service.Chassis) (Store, error) {
 		return nil, err
 	}
 	reading, err := c.OpenDatabase(url, Reading)
-	return &Postgres{orders, reading}, err
+	if err != nil {
+		return nil, err
+	}
+	// To connect is the slowest that a database does: the first orders are not to wait for it.
+	return &Postgres{orders, reading}, errors.Join(orders.Await(ctx), reading.Await(ctx))
 }
 
 func newService(cfg Config, c *service.Chassis, store Store) (*Service, error) {

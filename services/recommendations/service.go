@@ -59,7 +59,10 @@ func openStore(url string, c *service.Chassis) (Store, error) {
 		return nil, err
 	}
 	db, err := c.OpenDatabase(url, Database)
-	return &Postgres{db}, err
+	if err != nil {
+		return nil, err
+	}
+	return &Postgres{db}, db.Await(ctx)
 }
 
 func newService(c *service.Chassis, store Store, books []Book) (*Service, error) {
