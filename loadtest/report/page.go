@@ -34,6 +34,7 @@ type page struct {
 	One                      bool // run, and no proof
 	Ablation                 *ablationView
 	Simulation               []simulationRow
+	Near                     int      // of it
 	Untold                   []string // of the scenarios that are simulated
 	Again                    string
 }
@@ -70,6 +71,11 @@ func (r *Report) page() page {
 		Title: "Holdfast: the proof", Claim: claim, Conclusion: r.conclusion(), Verdict: verdict(said[r.verdict()]),
 		Style: template.CSS(pageCSS), Light: variables(inLight), Dark: variables(inDark),
 		One: len(r.Results) == 1, Again: r.again(), Ablation: ablationViewOf(r.Ablation), Simulation: r.simulation(), Untold: r.untold(),
+	}
+	for _, row := range p.Simulation {
+		if row.Near {
+			p.Near++
+		}
 	}
 	if p.One {
 		run := r.Results[0]

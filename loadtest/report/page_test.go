@@ -96,6 +96,9 @@ func TestThePageTells(t *testing.T) {
 			t.Errorf("the page does not say %q", want)
 		}
 	}
+	if page := written(t, proof()); !strings.Contains(page, "2 of 3 figures are near") || !strings.Contains(page, "<details open><summary>Figure by figure") {
+		t.Error("a page with a simulation that is off does not say so, or hides where")
+	}
 }
 
 // Names come from files that others may have written. None of them becomes an element, in HTML or in SVG.
