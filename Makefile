@@ -10,7 +10,7 @@ CC_FOUND := $(shell command -v $$($(GO) env CC 2>/dev/null) 2>/dev/null)
 RACE     := $(if $(CC_FOUND),-race)
 
 .DEFAULT_GOAL := help
-.PHONY: help build test breakages fuzz lint shapes rules run demo proof proof-full ablation endurance report pictures simulate scale smoke memory bench go-ready race-ready
+.PHONY: help build test breakages fuzz lint shapes rules run demo proof proof-full ablation endurance report pictures simulate scale smoke bench go-ready race-ready
 
 help: ## Show this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## /{printf "  make %-10s %s\n", $$1, $$2}' Makefile
@@ -63,14 +63,6 @@ FUZZ_TIME ?= 30s
 fuzz: go-ready ## Throw noise at everything that reads what others send: FUZZ_TIME, 30s for each target
 	@grep -rEo --include='*_test.go' '^func Fuzz[[:alnum:]_]+' . | while IFS=: read -r file target; do \
 		$(GO) test -run '^$$' -fuzz "^$${target#func }\$$" -fuzztime $(FUZZ_TIME) "$${file%/*}" || exit 1; done
-
-# As the engine counts it: the processes' own pages, the kernel's for them, and files that were read lately.
-MEMORY_MB ?= 600
-memory: ## Add up what the shop in containers has in memory, PostgreSQL and Prometheus with it: at most MEMORY_MB, 600
-	@docker compose ps --quiet | xargs -r docker stats --no-stream --format '{{.Name}} {{.MemUsage}}' | sort | \
-		awk -v most=$(MEMORY_MB) 'BEGIN { mib["B"] = 1/1048576; mib["KiB"] = 1/1024; mib["MiB"] = 1; mib["GiB"] = 1024 } \
-			{ unit = $$2; gsub(/[0-9.]/, "", unit); mb = ($$2 + 0) * mib[unit] * 1.048576; sum += mb; printf "%6.1f MB  %s\n", mb, $$1 } \
-			END { printf "%6.1f MB  in all, of %d\n", sum, most; exit !(NR && sum <= most) }'
 
 bench: go-ready ## Measure a guarded call beside what people use today: about three minutes
 	@cd bench && $(GO) run . -json ../out/bench.json

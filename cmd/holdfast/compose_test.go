@@ -4,8 +4,6 @@ import (
 	"context"
 	"net/http"
 	"net/http/httptest"
-	"os"
-	"regexp"
 	"strings"
 	"sync"
 	"testing"
@@ -58,25 +56,6 @@ func TestContainersThatAreNotThereAreNamed(t *testing.T) {
 	}
 	if _, err := readContainers([]byte("no configuration file provided")); err == nil {
 		t.Error("read what is no JSON")
-	}
-}
-
-// The shop in containers is for its own machine, until somebody decides otherwise.
-func TestContainersPublishOnLoopbackOnly(t *testing.T) {
-	text, err := os.ReadFile("../../docker-compose.yml")
-	if err != nil {
-		t.Fatal(err)
-	}
-	ports := regexp.MustCompile(`(?m)^ *ports: \[(.*)\]$`).FindAllStringSubmatch(string(text), -1)
-	if len(ports) != len(services)+1 || strings.Count(string(text), "ports:") != len(ports) {
-		t.Errorf("ports in %d places: want the services' and Prometheus's, each on a line", len(ports))
-	}
-	for _, line := range ports {
-		for port := range strings.SplitSeq(line[1], ", ") {
-			if !strings.HasPrefix(port, `"127.0.0.1:`) {
-				t.Errorf("%s is published elsewhere than on 127.0.0.1", port)
-			}
-		}
 	}
 }
 
