@@ -67,7 +67,7 @@ var barKinds = map[string]barKind{
 	"free":      {[]string{"service", "phase", "workers", "after"}, nil, (*act).barFree},
 	"restarts":  {[]string{"phase", "within"}, nil, (*act).barRestarts},
 	"unready":   {[]string{"service"}, nil, (*act).barUnready},
-	"idle":      {[]string{"service", "against"}, nil, (*act).barIdle},
+	"idle":      {[]string{"service", "at_least"}, nil, (*act).barIdle},
 	"workers":   {[]string{"service", "phase", "workers"}, nil, (*act).barWorkers},
 	"probes":    {[]string{"phase", "within"}, []string{"services"}, (*act).barProbes},
 	"flat":      {[]string{"phase", "window", "factor"}, []string{"after"}, (*act).barFlat},

@@ -207,19 +207,17 @@ func (p *act) barUnready(b Bar) []BarResult {
 	return []BarResult{r}
 }
 
-// barIdle wants the machine to be idler when a service is saturated than it was in health: nobody is busy, all wait. It is
-// not judged where the machine does not tell.
+// barIdle wants some of the machine's processors to be idle when a service is saturated: it is not they that have run out.
+// It is not judged where the machine does not tell.
 func (p *act) barIdle(b Bar) []BarResult {
-	against := p.played(b.Against)
-	healthy, known := p.idle(against.from, against.to)
-	if !known {
-		return nil
-	}
 	r := BarResult{Name: b.Service + ": idle share of the machine after its saturation",
-		Want: fmt.Sprintf("above %s (%s)", percent(healthy), b.Against), Got: "it did not saturate in time"}
+		Want: "at least " + percent(float64(b.AtLeast)), Got: "it did not saturate in time"}
 	if from, to, ok := p.afterSaturation(b.Service, 0); ok {
-		now, known := p.idle(from, to)
-		r.Got, r.Pass = percent(now), known && now > healthy
+		idle, known := p.idle(from, to)
+		if !known {
+			return nil
+		}
+		r.Got, r.Pass = percent(idle), idle >= float64(b.AtLeast)
 	}
 	return []BarResult{r}
 }

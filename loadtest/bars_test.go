@@ -140,7 +140,7 @@ func TestEveryBarCanBeMissed(t *testing.T) {
 	saturates := Bar{Kind: "saturates", Services: []string{"catalogue", "checkout"}, Near: 0.1}
 	collapses := Bar{Kind: "collapses", Services: []string{"catalogue", "checkout"}, AtMost: 0.05}
 	unready := Bar{Kind: "unready", Service: "catalogue"}
-	idle := Bar{Kind: "idle", Service: "catalogue", Against: "healthy"}
+	idle := Bar{Kind: "idle", Service: "catalogue", AtLeast: 0.2}
 	workers := Bar{Kind: "workers", Phase: "fault", Service: "catalogue", Workers: 50}
 	probes := Bar{Kind: "probes", Phase: "fault", Within: Duration(50 * time.Millisecond)}
 	flat := Bar{Kind: "flat", Phase: "fault", Window: Duration(10 * time.Second), Factor: 1.1}
@@ -326,7 +326,7 @@ func TestEveryBarCanBeMissed(t *testing.T) {
 		{"readiness, not saturated", unready, visits(well), "did not saturate"},
 
 		{"all wait", idle, both(collapsed, idling(0.9)), ""},
-		{"somebody works", idle, both(collapsed, idling(0.2)), "20.0 %"},
+		{"the processors have run out", idle, both(collapsed, idling(0.1)), "10.0 %"},
 		{"nothing saturates", idle, both(visits(well), idling(0.9)), "did not saturate"},
 
 		{"few workers", workers, func(*act) {}, ""},
